@@ -172,3 +172,21 @@ func (l *Locale) date(pattern string, t time.Time) string {
 	}
 	return b.String()
 }
+
+// Rate formats a price with two to six digits: as many as it has.
+func (l *Locale) Rate(m money.Micro) string {
+	scale, v := 6, int64(m)
+	for scale > 2 && v%10 == 0 {
+		v /= 10
+		scale--
+	}
+	return l.fixed(v, scale)
+}
+
+// Typed is a price as a person of this language would type it: Rate without grouping, so that it can be read back.
+func (l *Locale) Typed(m money.Micro) string {
+	return strings.ReplaceAll(l.Rate(m), l.nums.group, "")
+}
+
+// Raw is a number for machines.
+func (l *Locale) Raw(n int64) string { return strconv.FormatInt(n, 10) }
