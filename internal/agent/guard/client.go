@@ -41,7 +41,8 @@ func (c *Client) List(ctx context.Context) ([]workload.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
 	var states []workload.State
-	return states, c.call(ctx, http.MethodGet, "/v1/workloads", &states)
+	err := c.call(ctx, http.MethodGet, "/v1/workloads", &states)
+	return states, err
 }
 
 // Info tells what the guard's engine runs on.
@@ -49,7 +50,8 @@ func (c *Client) Info(ctx context.Context) (workload.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
 	var info workload.Info
-	return info, c.call(ctx, http.MethodGet, "/v1/info", &info)
+	err := c.call(ctx, http.MethodGet, "/v1/info", &info)
+	return info, err
 }
 
 // Stop ends a workload and keeps its container.
