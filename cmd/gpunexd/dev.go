@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -50,26 +51,38 @@ func dev(ctx context.Context, args []string) error {
 }
 
 func runDemo(ctx context.Context, args []string) error {
-	cfg := controlplane.Default()
-	fs, parse := settings("demo", &cfg)
+	return headless(ctx, "demo", args, demo.Story)
+}
+
+func bench(ctx context.Context, args []string) error {
+	return headless(ctx, "bench", args, func(ctx context.Context, c demo.Config) error {
+		return demo.Bench(ctx, c, os.Getenv("ONLY"))
+	})
+}
+
+// headless runs what needs real containers and prints on standard output.
+func headless(ctx context.Context, name string, args []string, f func(context.Context, demo.Config) error) error {
+	fs := flag.NewFlagSet("gpunexd "+name, flag.ContinueOnError)
 	agent := fs.String("agent", besideMe("gpunex-agent"), "`path` of the gpunex-agent program")
 	logPath := fs.String("log", "", "`file` for what platform and agent say")
-	if err := parse(args); err != nil {
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return errHelp
+	} else if err != nil {
 		return err
 	}
 	if !dockerAnswers(ctx) {
-		return errors.New("the demo runs a real container, and no Docker engine answers: install docker.io and start dockerd (make demo does)")
+		return errors.New("this runs real containers, and no Docker engine answers: install docker.io and start dockerd (make " + name + " does)")
 	}
 	c := demo.Config{Agent: *agent, Image: demoImage, Out: os.Stdout}
 	if *logPath != "" {
-		f, err := os.Create(*logPath)
+		l, err := os.Create(*logPath)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }()
-		c.Log = f
+		defer func() { _ = l.Close() }()
+		c.Log = l
 	}
-	return demo.Story(ctx, c)
+	return f(ctx, c)
 }
 
 // dockerAnswers says whether a container engine can be used.

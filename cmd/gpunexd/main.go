@@ -20,6 +20,7 @@ const usage = `gpunexd is the control plane of GPUnex.
   gpunexd payouts plan --now T what that run would pay; moves nothing
   gpunexd audit                prove that the books balance
   gpunexd demo                 the whole story, headless, with real parts
+  gpunexd bench                figures of this machine, as name value unit; ONLY=NAME measures one
 
 Each command explains its flags with --help.
 `
@@ -39,7 +40,7 @@ func run(ctx context.Context, args []string) error {
 		return nil
 	}
 	commands := map[string]func(context.Context, []string) error{
-		"dev": dev, "serve": serve, "operator": operator, "payouts": payouts, "audit": audit, "demo": runDemo,
+		"dev": dev, "serve": serve, "operator": operator, "payouts": payouts, "audit": audit, "demo": runDemo, "bench": bench,
 	}
 	if c, ok := commands[args[0]]; ok {
 		return c(ctx, args[1:])

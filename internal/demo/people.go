@@ -39,3 +39,8 @@ func form(p account.SignUp, model, n string) provider.Form {
 		}},
 	}
 }
+
+// person is a demo person with this email address.
+func person(email string) account.SignUp {
+	return account.SignUp{Email: email, Name: email, Password: Password, Locale: "en"}
+}

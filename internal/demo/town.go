@@ -142,4 +142,3 @@ func textLog(w io.Writer) *slog.Logger {
 	}
 	return slog.New(slog.NewTextHandler(w, nil))
 }
-
