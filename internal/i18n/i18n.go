@@ -41,6 +41,8 @@ type Locale struct {
 	Path string // URL segment, and the language code that the rest of the platform stores
 	Name string // endonym
 	M    Messages
+	// Countries are in this language's order.
+	Countries []Country
 
 	tag   language.Tag
 	nums  numbers
@@ -63,6 +65,7 @@ func Load() (*Catalog, error) {
 	} {
 		l := &Locale{Tag: d.tag, Path: d.path, Name: d.name, tag: language.MustParse(d.tag), nums: numbersOf(d.tag), dates: datesOf(d.tag)}
 		errs = append(errs, l.load())
+		l.Countries = l.countries()
 		c.All = append(c.All, l)
 		tags = append(tags, l.tag)
 	}

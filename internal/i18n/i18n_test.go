@@ -96,3 +96,16 @@ func TestMatch(t *testing.T) {
 		}
 	}
 }
+
+func TestCountries(t *testing.T) {
+	for _, l := range load(t).All {
+		if n := len(l.Countries); n < 245 || n > 252 {
+			t.Errorf("%s: %d countries", l.Tag, n)
+		}
+	}
+	de := load(t).All[3]
+	i := slices.IndexFunc(de.Countries, func(c Country) bool { return c.Code == "AT" })
+	if i < 0 || de.Countries[i].Name != "Österreich" {
+		t.Error("Austria has no German name")
+	}
+}

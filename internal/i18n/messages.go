@@ -87,6 +87,23 @@ type Messages struct {
 		StOnline        string `toml:"st_online"`
 		StOffline       string `toml:"st_offline"`
 		StDegraded      string `toml:"st_degraded"`
+		Suspended       string `toml:"suspended"`
+		NotYet          string `toml:"not_yet"`
+		NotYetHint      string `toml:"not_yet_hint"`
+		Listed          string `toml:"listed"`
+		IsListed        string `toml:"is_listed"`
+		NotListed       string `toml:"not_listed"`
+		ColMarket       string `toml:"col_market"`
+		HostsOnline     string `toml:"hosts_online"`
+		YourGPUsLead    string `toml:"your_gpus_lead"`
+		NoGPUs          string `toml:"no_gpus"`
+		NoGPUsHint      string `toml:"no_gpus_hint"`
+		NoHosts         string `toml:"no_hosts"`
+		Tracker         string `toml:"tracker"`
+		ThisMonth       string `toml:"this_month"`
+		AllTime         string `toml:"all_time"`
+		RevenuePerModel string `toml:"revenue_per_model"`
+		NoEarnings      string `toml:"no_earnings"`
 	} `toml:"provider"`
 	Pricing struct {
 		Title         string `toml:"title"`
@@ -113,6 +130,9 @@ type Messages struct {
 		Tz            string `toml:"tz"`
 		Available     string `toml:"available"`
 		Hidden        string `toml:"hidden"`
+		NoModels      string `toml:"no_models"`
+		SetAt         string `toml:"set_at"`
+		Keeps         string `toml:"keeps"`
 	} `toml:"pricing"`
 	Market struct {
 		Title            string `toml:"title"`
@@ -439,4 +459,40 @@ type Messages struct {
 	PayoutStates  map[string]Tmpl `toml:"payout_states"`
 	PayoutReasons map[string]Tmpl `toml:"payout_reasons"`
 	Rails         map[string]Tmpl `toml:"rails"`
+	Bench         struct {
+		Again    string `toml:"again"`
+		Asked    string `toml:"asked"`
+		Never    string `toml:"never"`
+		Passed   string `toml:"passed"`
+		Failed   string `toml:"failed"`
+		Score    string `toml:"score"`
+		Figure   string `toml:"figure"`
+		Measured string `toml:"measured"`
+		Expected string `toml:"expected"`
+		Ratio    string `toml:"ratio"`
+		Storage  string `toml:"storage"`
+		Network  string `toml:"network"`
+	} `toml:"bench"`
+	Figures    map[string]Tmpl `toml:"figures"`
+	Failures   map[string]Tmpl `toml:"failures"`
+	RunStates  map[string]Tmpl `toml:"run_states"`
+	RunReasons map[string]Tmpl `toml:"run_reasons"`
+	NotListed  map[string]Tmpl `toml:"not_listed"`
+	Install    struct {
+		Lead       string `toml:"lead"`
+		Run        string `toml:"run"`
+		RunLead    string `toml:"run_lead"`
+		Check      string `toml:"check"`
+		Secret     string `toml:"secret"`
+		SecretLead string `toml:"secret_lead"`
+		Tokens     string `toml:"tokens"`
+		TokensLead string `toml:"tokens_lead"`
+		Token      string `toml:"token"`
+		Create     string `toml:"create"`
+		Used       string `toml:"used"`
+		Expires    string `toml:"expires"`
+		Revoke     string `toml:"revoke"`
+		Revoked    string `toml:"revoked"`
+	} `toml:"install"`
+	TokenStates map[string]Tmpl `toml:"token_states"`
 }

@@ -87,3 +87,5 @@ func nameOr(names map[string]string, id string) string {
 	}
 	return id
 }
+
+func rentPath(host, model string) string { return "/rent/" + host + "/" + url.PathEscape(model) }
