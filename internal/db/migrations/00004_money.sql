@@ -17,7 +17,8 @@ CREATE TABLE ledger_txn (
   kind         text NOT NULL,
   subject      text NOT NULL,        -- what it is about, as in rnt_…
   memo         text NOT NULL,
-  at           timestamptz NOT NULL
+  at           timestamptz NOT NULL,
+  xact         xid8 NOT NULL DEFAULT pg_current_xact_id() -- it takes legs only in the database transaction that made it
 );
 CREATE INDEX ledger_txn_subject ON ledger_txn (subject);
 
@@ -38,10 +39,13 @@ BEGIN
   IF (SELECT sum(micro) FROM ledger_entry WHERE txn_id = NEW.txn_id) <> 0 THEN
     RAISE EXCEPTION 'ledger: transaction % is not balanced', NEW.txn_id USING ERRCODE = 'check_violation';
   END IF;
+  IF (SELECT xact FROM ledger_txn WHERE id = NEW.txn_id) <> pg_current_xact_id() THEN
+    RAISE EXCEPTION 'ledger: transaction % is closed', NEW.txn_id USING ERRCODE = 'check_violation';
+  END IF;
   RETURN NULL;
 END $$;
 -- +goose StatementEnd
--- For every leg: a leg added later to an old transaction is caught too.
+-- For every leg: a leg, or a balanced pair of legs, added later to an old transaction is caught too.
 CREATE CONSTRAINT TRIGGER ledger_balanced AFTER INSERT ON ledger_entry
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION ledger_balanced();
 
@@ -56,6 +60,69 @@ CREATE TRIGGER ledger_entry_no_truncate BEFORE TRUNCATE ON ledger_entry EXECUTE 
 CREATE TRIGGER ledger_txn_immutable BEFORE UPDATE OR DELETE ON ledger_txn FOR EACH ROW EXECUTE FUNCTION ledger_immutable();
 CREATE TRIGGER ledger_txn_no_truncate BEFORE TRUNCATE ON ledger_txn EXECUTE FUNCTION ledger_immutable();
 
+-- Writes one posting, in one round trip. The outcome is posted; already (the key has this content: nothing written);
+-- reused (the key has another content) or funds (a floor would be broken). The last three write no posting and leave the
+-- transaction usable, so it never deletes: the key is inserted only after the floors were checked under lock.
+-- Every caller locks accounts in one order, those that everybody shares (platform:*) last and so for the shortest time.
+-- +goose StatementBegin
+CREATE FUNCTION ledger_post(p_id text, p_key text, p_hash bytea, p_kind text, p_subject text, p_memo text, p_at timestamptz,
+  p_codes text[], p_owners text[], p_floored boolean[], p_micro bigint[], OUT txn text, OUT outcome text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_hash bytea;
+BEGIN
+  SELECT t.id, t.request_hash INTO txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
+  IF FOUND THEN
+    outcome := CASE WHEN v_hash = p_hash THEN 'already' ELSE 'reused' END;
+    RETURN;
+  END IF;
+
+  INSERT INTO ledger_account (code, owner, floor)
+    SELECT DISTINCT ON (l.code LIKE 'platform:%', l.code COLLATE "C") l.code, nullif(l.owner, ''), CASE WHEN l.floored THEN 0 END
+      FROM unnest(p_codes, p_owners, p_floored) AS l (code, owner, floored)
+     WHERE NOT EXISTS (SELECT FROM ledger_account a WHERE a.code = l.code)
+     ORDER BY l.code LIKE 'platform:%', l.code COLLATE "C"
+    ON CONFLICT (code) DO NOTHING;
+
+  PERFORM FROM ledger_account a WHERE a.code = ANY (p_codes)
+    ORDER BY a.code LIKE 'platform:%', a.code COLLATE "C" FOR NO KEY UPDATE;
+
+  -- Who waited for the accounts may have waited for the same key.
+  SELECT t.id, t.request_hash INTO txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
+  IF FOUND THEN
+    outcome := CASE WHEN v_hash = p_hash THEN 'already' ELSE 'reused' END;
+    RETURN;
+  END IF;
+
+  -- An account that is below its floor may still be paid into.
+  PERFORM FROM ledger_account a
+    JOIN (SELECT code, sum(micro) AS micro FROM unnest(p_codes, p_micro) AS l (code, micro) GROUP BY code) d USING (code)
+    WHERE d.micro < 0 AND a.balance + d.micro < a.floor;
+  IF FOUND THEN
+    outcome := 'funds';
+    RETURN;
+  END IF;
+
+  INSERT INTO ledger_txn (id, key, request_hash, kind, subject, memo, at)
+    VALUES (p_id, p_key, p_hash, p_kind, p_subject, p_memo, p_at) ON CONFLICT (key) DO NOTHING;
+  IF NOT FOUND THEN -- the same key on other accounts, at the same moment
+    SELECT t.id, t.request_hash INTO STRICT txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
+    outcome := CASE WHEN v_hash = p_hash THEN 'already' ELSE 'reused' END;
+    RETURN;
+  END IF;
+
+  INSERT INTO ledger_entry (txn_id, leg, account, micro, after)
+    SELECT p_id, l.leg, l.code, l.micro, a.balance + sum(l.micro) OVER (PARTITION BY l.code ORDER BY l.leg)
+      FROM unnest(p_codes, p_micro) WITH ORDINALITY AS l (code, micro, leg) JOIN ledger_account a ON a.code = l.code
+     ORDER BY l.leg;
+  UPDATE ledger_account a SET balance = a.balance + d.micro
+    FROM (SELECT code, sum(micro)::bigint AS micro FROM unnest(p_codes, p_micro) AS l (code, micro) GROUP BY code) d
+    WHERE a.code = d.code AND d.micro <> 0;
+  txn := p_id;
+  outcome := 'posted';
+END $$;
+-- +goose StatementEnd
+
 CREATE TABLE payout_setting (
   provider_id text PRIMARY KEY REFERENCES provider,
   schedule    text NOT NULL CHECK (schedule IN ('weekly', 'monthly')),
@@ -69,6 +136,7 @@ CREATE TABLE payout_run (
   schedule   text NOT NULL CHECK (schedule IN ('weekly', 'monthly')),
   period_end timestamptz NOT NULL, -- exclusive
   started_at timestamptz NOT NULL,
+  planned_at timestamptz,          -- every provider has been looked at: nothing more is planned for this period
   UNIQUE (schedule, period_end)
 );
 
