@@ -210,7 +210,7 @@ func (s *story) benchClaims(ctx context.Context) error {
 		return err
 	}
 	many := &Host{Agent: s.Agent, Dir: filepath.Join(s.dir, "many"), Name: "many", Profile: "l4x64", Platform: s.p.URL, Token: secret, Log: s.Log}
-	if err := many.Start(ctx); err != nil {
+	if err := many.Start(); err != nil {
 		return err
 	}
 	defer many.Stop()

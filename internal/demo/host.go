@@ -1,12 +1,12 @@
 package demo
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gpunex/gpunex/internal/agent/guard"
 	"github.com/gpunex/gpunex/internal/agent/hardware"
@@ -28,13 +28,13 @@ type Host struct {
 }
 
 // Start starts guard and agent. It works again on the same folder: the agent then has its key and adopts what runs.
-func (h *Host) Start(ctx context.Context) error {
+func (h *Host) Start() error {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return err
 	}
 	args := []string{"agent", "--platform", h.Platform, "--state", filepath.Join(h.Dir, "state"), "--simulate", h.Profile, "--name", h.Name}
 	if h.Docker {
-		if err := h.writePolicy(ctx); err != nil {
+		if err := h.writePolicy(); err != nil {
 			return err
 		}
 		if err := h.startGuard(); err != nil {
@@ -61,18 +61,14 @@ func (h *Host) startAgent(args []string) (err error) {
 }
 
 // writePolicy writes what the provider of this host would: all of its GPUs, most of its machine.
-func (h *Host) writePolicy(ctx context.Context) error {
+func (h *Host) writePolicy() error {
 	profile, err := hardware.Load(h.Profile, h.Name)
 	if err != nil {
 		return err
 	}
-	gpus, _, _, err := hardware.NewSimulated(profile).Detect(ctx)
-	if err != nil {
-		return err
-	}
-	p := guard.Policy{MaxCPUs: 4096, MaxRAMMiB: 16 << 20, MaxDiskMiB: 64 << 20, Simulated: true}
-	for _, g := range gpus {
-		p.GPUs = append(p.GPUs, g.UUID)
+	p := guard.Policy{
+		GPUs: hardware.NewSimulated(profile, time.Now).UUIDs(), Simulated: true,
+		MaxCPUs: 4096, MaxRAMMiB: 16 << 20, MaxDiskMiB: 64 << 20,
 	}
 	b, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -78,4 +79,13 @@ func await(ctx context.Context, what string, limit time.Duration, ok func() (boo
 		case <-tick.C:
 		}
 	}
+}
+
+// unusedPort is a TCP port on loopback that nobody listens on at this moment.
+func unusedPort(ctx context.Context) (int, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

@@ -166,7 +166,7 @@ func (s *story) install(ctx context.Context) (string, error) {
 		Agent: s.Agent, Dir: filepath.Join(s.dir, "host"), Name: "demo-host", Profile: "h100-sxmx1",
 		Platform: s.p.URL, Token: s.token, Docker: true, Log: s.Log,
 	}
-	if err := s.host.Start(ctx); err != nil {
+	if err := s.host.Start(); err != nil {
 		return "", err
 	}
 	var id, engine string

@@ -52,7 +52,7 @@ func (t *Town) Run(ctx context.Context, p *controlplane.Platform) error {
 		Agent: t.Agent, Dir: t.Dir, Name: "demo-host", Profile: townModel + "x2", Platform: p.URL, Token: secret,
 		Docker: t.Docker, Log: t.Log,
 	}
-	if err := host.Start(ctx); err != nil {
+	if err := host.Start(); err != nil {
 		return err
 	}
 	defer host.Stop()
