@@ -84,11 +84,12 @@ func Compose(r workload.Spec, p Policy, s Site) (client.ContainerCreateOptions, 
 			MemorySwap: memory, // no swap
 			PidsLimit:  &pids,
 			Ulimits: []*container.Ulimit{
-				{Name: "memlock", Soft: -1, Hard: -1}, // CUDA pins memory; the memory limit still holds
-				{Name: "nofile", Soft: 1 << 16, Hard: 1 << 19},
 				{Name: "core", Soft: 0, Hard: 0},
 			},
 		},
+	}
+	if !p.Simulated { // an engine inside of a container, as simulated hosts have, may not raise limits
+		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "nofile", Soft: 1 << 16, Hard: 1 << 19})
 	}
 	if p.DiskQuota {
 		host.StorageOpt = map[string]string{"size": strconv.FormatInt(r.DiskMiB, 10) + "M"}
@@ -101,6 +102,8 @@ func Compose(r workload.Spec, p Policy, s Site) (client.ContainerCreateOptions, 
 		host.DeviceRequests = []container.DeviceRequest{{
 			Driver: "nvidia", DeviceIDs: slices.Clone(r.GPUs), Capabilities: [][]string{{"gpu", "compute", "utility"}},
 		}}
+		// CUDA pins memory; the memory limit still holds.
+		host.Ulimits = append(host.Ulimits, &container.Ulimit{Name: "memlock", Soft: -1, Hard: -1})
 	} else {
 		// CUDA images ask for all GPUs by this variable, and a default nvidia runtime would obey.
 		env = append(env, "NVIDIA_VISIBLE_DEVICES=void")
