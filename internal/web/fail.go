@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/url"
 
@@ -56,7 +55,7 @@ func (s *server) fail(q *req, err error) {
 			title = m.ConflictTitle
 		}
 	} else {
-		slog.ErrorContext(q.Context(), "page failed", "method", q.Method, "path", q.URL.Path, "err", err)
+		s.Log.ErrorContext(q.Context(), "page failed", "method", q.Method, "path", q.URL.Path, "err", err)
 	}
 	if q.partial() {
 		err = q.fragment(ui.ErrorFragment(q.v, text))

@@ -1,15 +1,16 @@
 package web
 
 import (
-	"log/slog"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 
+	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/i18n"
+	"github.com/gpunex/gpunex/internal/provider"
 	"github.com/gpunex/gpunex/internal/web/ui"
 )
 
@@ -18,9 +19,11 @@ type req struct {
 	*http.Request
 	w    http.ResponseWriter
 	v    *ui.View
-	who  viewer
+	who  account.Identity // empty when nobody is signed in
 	now  time.Time
 	code int // status of the page; 200 until something refuses
+
+	provider provider.Provider // of the account, when it is one
 }
 
 // handler answers a request or says what went wrong.
@@ -94,10 +97,7 @@ func (q *req) fragment(c templ.Component) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "HX-Request")
 	q.w.WriteHeader(q.code)
-	_, err := q.w.Write(buf.Bytes())
-	if err != nil {
-		slog.DebugContext(q.Context(), "page not written", "err", err)
-	}
+	_, _ = q.w.Write(buf.Bytes()) // the reader may have gone
 	return nil
 }
 
@@ -105,6 +105,9 @@ func (q *req) fragment(c templ.Component) error {
 func (q *req) partial() bool {
 	return q.Header.Get("HX-Request") == "true" && q.Header.Get("HX-History-Restore-Request") != "true"
 }
+
+// streaming says whether the request opens a stream of events, which must not take the next page's sentence.
+func (q *req) streaming() bool { return strings.Contains(q.Header.Get("Accept"), "text/event-stream") }
 
 // redirect goes to a page in the same language; after a form, so that reloading doesn't send it again.
 func (q *req) redirect(path string) error {
