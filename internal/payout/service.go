@@ -2,89 +2,18 @@ package payout
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
+	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/ledger"
 	"github.com/gpunex/gpunex/internal/money"
 	"github.com/gpunex/gpunex/internal/notice"
 )
-
-// State is where a payout stands.
-type State string
-
-// The states: planned → sending → paid, or returned when the rail can't pay it.
-const (
-	Planned  State = "planned"
-	Sending  State = "sending"
-	Paid     State = "paid"
-	Returned State = "returned"
-)
-
-// Payout is money sent to a provider.
-type Payout struct {
-	ID           string
-	RunID        string
-	ProviderID   string
-	ProviderName string
-	Micro        money.Micro
-	Rail         string // simulated
-	Destination  string
-	State        State
-	Reference    string
-	Detail       string
-	PeriodEnd    time.Time // exclusive
-	PlannedAt    time.Time
-	SendingAt    *time.Time
-	SettledAt    *time.Time
-}
-
-// Setting is how a provider wants to be paid.
-type Setting struct {
-	Schedule    string // weekly, monthly
-	Rail        string // simulated
-	Destination string
-}
-
-// Next is when and what the next payout will be.
-type Next struct {
-	At       time.Time
-	Schedule string
-	Payable  money.Micro // now
-	Earned   money.Micro // becomes payable later
-	Minimum  money.Micro
-	// Reason says why nothing would be paid now: below_minimum, no_destination, or empty.
-	Reason string
-}
-
-// Summary is what one run did.
-type Summary struct {
-	PeriodEnd time.Time
-	Planned   int
-	Paid      int
-	Returned  int
-	Open      int // still sending
-	Micro     money.Micro
-	// Skipped providers and why, by account identifier: below_minimum, no_destination, suspended.
-	Skipped map[string]string
-}
-
-// Rail moves money. Both methods may be called again with the same reference: it moves once.
-type Rail interface {
-	Name() string
-	// Send asks for the transfer. A nil error doesn't mean paid.
-	Send(ctx context.Context, now time.Time, p Payout) error
-	// Look says what became of a reference: paid, returned (with the reason), or neither yet.
-	Look(ctx context.Context, reference string) (Outcome, error)
-}
-
-// Outcome is what a rail knows of a transfer.
-type Outcome struct {
-	Paid     bool
-	Returned string // why; empty: not returned
-}
 
 // Config are the payouts' numbers.
 type Config struct {
@@ -95,45 +24,94 @@ type Config struct {
 type Service struct {
 	db      *db.DB
 	ledger  *ledger.Ledger
-	notices *notice.Service
+	notices *notice.Service // nil: nobody is mailed
 	rails   []Rail
 	cfg     Config
+	// step is told of each durable step by name. Tests crash there.
+	step func(name string)
 }
 
 // New makes the service.
 func New(d *db.DB, l *ledger.Ledger, n *notice.Service, rails []Rail, cfg Config) *Service {
-	return &Service{db: d, ledger: l, notices: n, rails: rails, cfg: cfg}
+	return &Service{db: d, ledger: l, notices: n, rails: rails, cfg: cfg, step: func(string) {}}
 }
 
-var errStub = errors.New("not built yet")
-
-// Run plans the newest period that has ended, sends what is planned and settles what was sent. Running it again does
-// only what is left; it may be killed anywhere.
-func (s *Service) Run(ctx context.Context, now time.Time) (Summary, error) {
-	return Summary{}, errStub
-}
-
-// Preview is a dry run: what Run would plan at now.
-func (s *Service) Preview(ctx context.Context, now time.Time) ([]Payout, Summary, error) {
-	return nil, Summary{}, errStub
+// rail finds a rail by name.
+func (s *Service) rail(name string) (Rail, bool) {
+	for _, r := range s.rails {
+		if r.Name() == name {
+			return r, true
+		}
+	}
+	return nil, false
 }
 
 // Of lists a provider's payouts, newest first; provider "" lists all, for operators.
 func (s *Service) Of(ctx context.Context, provider string, limit int) ([]Payout, error) {
-	return nil, errStub
+	list, err := payoutsOf(ctx, s.db, provider, min(max(limit, 1), maxList))
+	if err != nil {
+		return nil, fmt.Errorf("payout: list: %w", err)
+	}
+	return list, nil
+}
+
+// maxList is the longest list that Of gives.
+const maxList = 1000
+
+func errNoProvider() error {
+	return fault.New(fault.Forbidden, "provider_required", "Only an approved provider can do this")
 }
 
 // Next says when the provider's next payout is and what it would hold.
 func (s *Service) Next(ctx context.Context, now time.Time, provider string) (Next, error) {
-	return Next{}, errStub
+	st, err := s.standing(ctx, s.db, provider)
+	if err != nil {
+		return Next{}, err
+	}
+	earned, err := s.ledger.Balance(ctx, s.db, ledger.Earned(provider))
+	if err != nil {
+		return Next{}, fmt.Errorf("payout: next of %s: %w", provider, err)
+	}
+	return Next{
+		At: nextPayday(st.Setting.Schedule, now), Schedule: st.Setting.Schedule,
+		Payable: st.Payable, Earned: earned, Minimum: s.cfg.Minimum, Reason: obstacle(st, s.cfg.Minimum),
+	}, nil
 }
 
 // Setting gives how a provider is paid; weekly by the simulated rail until set.
 func (s *Service) Setting(ctx context.Context, provider string) (Setting, error) {
-	return Setting{}, errStub
+	st, err := settingOf(ctx, s.db, provider)
+	if err != nil {
+		return Setting{}, fmt.Errorf("payout: setting of %s: %w", provider, err)
+	}
+	return st, nil
 }
 
-// Set changes it. Faults: schedule_invalid, rail_invalid, destination_required.
+// maxDestination is how long a destination may be, in bytes.
+const maxDestination = 200
+
+// Set changes it for payouts that aren't planned yet. Faults: schedule_invalid, rail_invalid, destination_required,
+// destination_long, provider_required.
 func (s *Service) Set(ctx context.Context, now time.Time, who account.Identity, in Setting) error {
-	return errStub
+	in.Destination = strings.TrimSpace(in.Destination)
+	if in.Schedule != weekly && in.Schedule != monthly {
+		return fault.New(fault.Invalid, "schedule_invalid", "Choose weekly or monthly")
+	}
+	if _, ok := s.rail(in.Rail); !ok {
+		return fault.New(fault.Invalid, "rail_invalid", "Choose one of the offered payout methods")
+	}
+	if in.Destination == "" {
+		return fault.New(fault.Invalid, "destination_required", "Say where the money should go")
+	}
+	if len(in.Destination) > maxDestination {
+		return fault.New(fault.Invalid, "destination_long", "Shorten the destination to {max} characters", "max", strconv.Itoa(maxDestination))
+	}
+	err := saveSetting(ctx, s.db, who.Account.ID, in, now)
+	if db.Violates(err, "payout_setting_provider_id_fkey") {
+		return errNoProvider()
+	}
+	if err != nil {
+		return fmt.Errorf("payout: set %s: %w", who.Account.ID, err)
+	}
+	return nil
 }
