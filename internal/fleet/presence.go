@@ -1,0 +1,53 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gpunex/gpunex/internal/db"
+	"github.com/gpunex/gpunex/internal/protocol"
+)
+
+// RecordHeartbeat extends the host's presence to now and stores what the GPUs do. A beat that comes late takes nothing
+// back. Fault: host_not_found.
+func (s *Service) RecordHeartbeat(ctx context.Context, now time.Time, host string, hb protocol.Heartbeat) (protocol.HeartbeatReply, error) {
+	reply := protocol.HeartbeatReply{IntervalMS: s.interval()}
+	err := s.db.InTx(ctx, func(tx db.Tx) error {
+		seen, err := see(ctx, tx, now, host, max(hb.Applied, 0))
+		if errors.Is(err, db.ErrNoRow) {
+			return hostNotFound()
+		}
+		if err != nil {
+			return err
+		}
+		reply.Revision, reply.Hello = seen.DesiredRevision, seen.Unknown
+		if !seen.WasOnline {
+			if err := openPresence(ctx, tx, now, host); err != nil {
+				return err
+			}
+		}
+		return saveTelemetry(ctx, tx, host, saneTelemetry(hb.GPUs))
+	})
+	if err != nil {
+		return protocol.HeartbeatReply{}, fmt.Errorf("fleet: heartbeat: %w", err)
+	}
+	return reply, nil
+}
+
+// Sweep marks hosts offline that have been silent too long, closing their presence at the last heartbeat. It gives
+// their identifiers.
+func (s *Service) Sweep(ctx context.Context, now time.Time) (offline []string, err error) {
+	err = s.db.InTx(ctx, func(tx db.Tx) error {
+		offline, err = markOffline(ctx, tx, now.Add(-s.cfg.Unreachable))
+		if err != nil || len(offline) == 0 {
+			return err
+		}
+		return closePresence(ctx, tx, offline)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fleet: sweep: %w", err)
+	}
+	return offline, nil
+}
