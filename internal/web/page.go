@@ -41,6 +41,7 @@ const (
 // handle resolves language and person, checks access, and turns an error into a page.
 func (s *server) handle(l *i18n.Locale, a access, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		q := &req{Request: r, w: w, now: s.Now(), code: http.StatusOK}
 		q.v = s.view(l, r, q.now)
 		err := s.identify(q)
@@ -138,3 +139,10 @@ func (q *req) refused(err error) bool {
 
 // text is a form value without surrounding space.
 func (q *req) text(name string) string { return strings.TrimSpace(q.PostFormValue(name)) }
+
+// maxBody is more than any form needs.
+const maxBody = 1 << 20
+
+func unreadable() error {
+	return fault.New(fault.Invalid, "form_unreadable", "The form can't be read.")
+}

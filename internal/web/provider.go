@@ -130,6 +130,9 @@ func (s *server) showPricing(q *req, typed map[string]string) error {
 
 // setPrices sets each rate that was changed; the wrong ones don't keep the right ones from being saved.
 func (s *server) setPrices(q *req) error {
+	if err := q.ParseForm(); err != nil {
+		return unreadable()
+	}
 	prices, err := s.Market.Prices(q.Context(), q.provider.AccountID)
 	if err != nil {
 		return err
@@ -137,12 +140,9 @@ func (s *server) setPrices(q *req) error {
 	form, wrong := fault.Form{}, map[string]string{}
 	for _, p := range prices {
 		field := ui.PriceRow{Price: p}.Field()
-		if !q.PostForm.Has(field) && q.PostFormValue(field) == "" {
-			continue
-		}
-		typed := q.PostFormValue(field)
-		if p.Micro == 0 && strings.TrimSpace(typed) == "" || p.Micro > 0 && typed == q.v.L.Typed(p.Micro) {
-			continue // unchanged
+		typed := q.PostForm.Get(field)
+		if !q.PostForm.Has(field) || p.Micro == 0 && strings.TrimSpace(typed) == "" || p.Micro > 0 && typed == q.v.L.Typed(p.Micro) {
+			continue // not sent, or not changed
 		}
 		_, err := s.Market.SetPrice(q.Context(), q.now, q.who, p.Model, typed)
 		if f, ok := fault.As(err); ok && f.Kind == fault.Invalid {

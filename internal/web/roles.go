@@ -115,7 +115,7 @@ func (s *server) apply(q *req) error {
 // readForm reads the application as it was typed.
 func readForm(q *req) (provider.Form, error) {
 	if err := q.ParseForm(); err != nil {
-		return provider.Form{}, fault.New(fault.Invalid, "form_unreadable", "The form can't be read.")
+		return provider.Form{}, unreadable()
 	}
 	get := func(name string) string { return q.PostForm.Get(name) }
 	f := provider.Form{
