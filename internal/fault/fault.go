@@ -52,10 +52,11 @@ func New(k Kind, code, text string, args ...string) *Fault {
 
 // Error is the English sentence, with the fields' sentences behind it.
 func (f *Fault) Error() string {
-	s := f.Text
+	var pairs []string
 	for k, v := range f.Args {
-		s = strings.ReplaceAll(s, "{"+k+"}", v)
+		pairs = append(pairs, "{"+k+"}", v)
 	}
+	s := strings.NewReplacer(pairs...).Replace(f.Text) // in one pass: a value may look like a name
 	for _, name := range slices.Sorted(maps.Keys(f.Fields)) {
 		s += fmt.Sprintf("; %s: %s", name, f.Fields[name].Error())
 	}

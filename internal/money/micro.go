@@ -74,8 +74,15 @@ func (a *Micro) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return fmt.Errorf("money: an amount is a decimal string: %w", err)
 	}
-	neg := strings.HasPrefix(s, "-")
-	v, err := Parse(strings.TrimPrefix(s, "-"))
+	if s == Micro(math.MinInt64).String() { // its amount without the sign doesn't fit
+		*a = math.MinInt64
+		return nil
+	}
+	s, neg := strings.CutPrefix(s, "-")
+	if strings.TrimSpace(s) != s {
+		return ErrNotPlain
+	}
+	v, err := Parse(s)
 	if err != nil {
 		return err
 	}
