@@ -2,10 +2,12 @@ package account
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/gpunex/gpunex/internal/db"
+	"github.com/gpunex/gpunex/internal/fault"
 )
 
 // Person is a human being who signs in.
@@ -41,56 +43,40 @@ type SignUp struct {
 }
 
 // Service keeps people, accounts, memberships, sessions and the audit log.
-type Service struct{ db *db.DB }
-
-// New makes the service.
-func New(d *db.DB) *Service { return &Service{db: d} }
-
-var errStub = errors.New("not built yet")
-
-// SignUp makes a person with an account of their own. Faults: form with email_invalid, email_taken, name_required, password_short.
-func (s *Service) SignUp(ctx context.Context, now time.Time, in SignUp) (Identity, error) {
-	return Identity{}, errStub
+type Service struct {
+	db     *db.DB
+	hashes *semaphore.Weighted
+	// now is the clock of the session store alone: the session library asks without telling the time.
+	now func() time.Time
 }
 
-// SignIn checks a password. Fault: sign_in_failed, the same for an unknown email and a wrong password.
-func (s *Service) SignIn(ctx context.Context, now time.Time, email, password string) (Identity, error) {
-	return Identity{}, errStub
+// New makes the service.
+func New(d *db.DB) *Service {
+	return &Service{db: d, hashes: semaphore.NewWeighted(maxHashes), now: time.Now}
 }
 
 // Identify finds the person of a session and the account that they act for (their first).
+// Fault: person_not_found.
 func (s *Service) Identify(ctx context.Context, personID string) (Identity, error) {
-	return Identity{}, errStub
+	return findIdentity(ctx, s.db, personID)
 }
 
-// ByID finds an account.
+// ByID finds an account. Fault: account_not_found.
 func (s *Service) ByID(ctx context.Context, accountID string) (Account, error) {
-	return Account{}, errStub
+	return findAccount(ctx, s.db, accountID)
 }
 
 // Accounts lists all accounts, newest first, for operators.
-func (s *Service) Accounts(ctx context.Context, limit int) ([]Account, error) { return nil, errStub }
-
-// SetLocale remembers a person's language: notices are written in it.
-func (s *Service) SetLocale(ctx context.Context, personID, locale string) error { return errStub }
-
-// MakeOperator makes the person an operator, and makes the person when there is none with this email.
-func (s *Service) MakeOperator(ctx context.Context, now time.Time, in SignUp) (Identity, error) {
-	return Identity{}, errStub
+func (s *Service) Accounts(ctx context.Context, limit int) ([]Account, error) {
+	return listAccounts(ctx, s.db, limit)
 }
 
-// Entry is one privileged act in the audit log.
-type Entry struct {
-	At        time.Time
-	PersonID  string // empty: the platform itself
-	AccountID string
-	Action    string // as in application.approve
-	Subject   string // identifier of what it was done to
-	Detail    map[string]string
+// SetLocale remembers a person's language: notices are written in it. Faults: locale_unknown, person_not_found.
+func (s *Service) SetLocale(ctx context.Context, personID, locale string) error {
+	if !knownLocale(locale) {
+		return fault.New(fault.Invalid, "locale_unknown", "Choose one of the platform's languages")
+	}
+	return setLocale(ctx, s.db, personID, locale)
 }
 
-// Record writes the audit log in the caller's transaction.
-func (s *Service) Record(ctx context.Context, q db.Querier, e Entry) error { return errStub }
-
-// AuditLog lists the newest entries.
-func (s *Service) AuditLog(ctx context.Context, limit int) ([]Entry, error) { return nil, errStub }
+func knownLocale(l string) bool { return l == "en" || l == "pt-PT" || l == "fr" || l == "de" }
