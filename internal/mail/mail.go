@@ -1,4 +1,3 @@
-// Package mail sends email by SMTP.
 package mail
 
 import "context"
