@@ -1,11 +1,8 @@
 package market
 
 import (
-	"context"
-	"errors"
 	"time"
 
-	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
 	"github.com/gpunex/gpunex/internal/money"
 )
@@ -111,39 +108,3 @@ type Service struct {
 
 // New makes the service.
 func New(d *db.DB, cfg Config) *Service { return &Service{db: d, cfg: cfg} }
-
-var errStub = errors.New("not built yet")
-
-// Search lists the offers that match.
-func (s *Service) Search(ctx context.Context, now time.Time, q Search) ([]Offer, error) {
-	return nil, errStub
-}
-
-// Offer gives one offer. Fault: offer_gone.
-func (s *Service) Offer(ctx context.Context, now time.Time, host, model string) (Offer, error) {
-	return Offer{}, errStub
-}
-
-// Listings says for each of a provider's GPUs whether the market shows it, and every reason why not.
-func (s *Service) Listings(ctx context.Context, now time.Time, provider string) ([]Listing, error) {
-	return nil, errStub
-}
-
-// Prices lists the provider's rates: of every approved model and every model that its hosts have.
-func (s *Service) Prices(ctx context.Context, provider string) ([]Price, error) { return nil, errStub }
-
-// SetPrice sets the rate of a model from what was typed, as in "2.19" or "2,19". Faults: price_required,
-// price_not_a_number, price_decimals, price_range (0.000001 to 1,000,000 USDC).
-func (s *Service) SetPrice(ctx context.Context, now time.Time, who account.Identity, model, typed string) (money.Micro, error) {
-	return 0, errStub
-}
-
-// Quote promises a price. Faults: offer_gone, gpus_invalid, not_enough_gpus.
-func (s *Service) Quote(ctx context.Context, now time.Time, who account.Identity, host, model string, gpus int) (Quote, error) {
-	return Quote{}, errStub
-}
-
-// QuoteByID gives a quote of the customer. Fault: quote_not_found.
-func (s *Service) QuoteByID(ctx context.Context, who account.Identity, id string) (Quote, error) {
-	return Quote{}, errStub
-}
