@@ -36,7 +36,7 @@ type Config struct {
 	Payouts    *payout.Service
 
 	DB       *db.DB    // handed on to the services that read outside a transaction
-	Sessions scs.Store // nil keeps sessions in memory, for tests
+	Sessions scs.Store // nil: the account service's own
 
 	BaseURL     string           // the platform's address, as in https://gpunex.example
 	Dev         bool             // allows test money
@@ -69,7 +69,10 @@ func New(c Config) http.Handler {
 	if s.assets, err = loadAssets(); err != nil {
 		panic(fmt.Sprintf("web: assets: %v", err))
 	}
-	s.sessions = newSessions(c.Sessions, strings.HasPrefix(c.BaseURL, "https://"))
+	if s.Sessions == nil && s.Accounts != nil {
+		s.Sessions = s.Accounts.SessionStore()
+	}
+	s.sessions = newSessions(s.Sessions, strings.HasPrefix(c.BaseURL, "https://"))
 
 	zip, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.ContentTypes([]string{"text/html"}))
 	if err != nil {

@@ -135,7 +135,7 @@ func MarketPage(v *View, m Market) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" hx-trigger=\"change, submit\" hx-target=\"#offers\" hx-swap=\"outerHTML\" hx-push-url=\"true\" class=\"p-4 sm:px-5 grid grid-cols-2 md:grid-cols-4 xl:grid-cols-8 gap-3 items-end\"><div class=\"col-span-2\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "\" hx-trigger=\"change, submit\" hx-target=\"#offers\" hx-swap=\"outerHTML\" hx-push-url=\"true\" class=\"p-4 sm:px-5 grid grid-cols-2 md:grid-cols-4 xl:grid-cols-[2fr_repeat(3,1fr)_1.4fr_0.7fr_1.5fr] gap-3 items-end\"><div class=\"col-span-2 md:col-span-1\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
