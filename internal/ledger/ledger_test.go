@@ -109,15 +109,16 @@ func TestSameAccountTwiceInOnePosting(t *testing.T) {
 func TestWrongPostingsNeverReachTheDatabase(t *testing.T) {
 	a, f := ledger.Available("acc_1"), ledger.Fees()
 	for name, p := range map[string]ledger.Posting{
-		"unbalanced":   {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 2}}},
-		"one leg":      {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 1}}},
-		"no legs":      {Key: "k", Kind: "x", At: noon},
-		"zero leg":     {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 0}, {f, 0}}},
-		"no account":   {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{ledger.Account{}, -1}, {f, 1}}},
-		"no key":       {Kind: "x", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 1}}},
-		"no kind":      {Key: "k", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 1}}},
-		"no time":      {Key: "k", Kind: "x", Legs: []ledger.Leg{{a, -1}, {f, 1}}},
-		"out of range": {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 1 << 62}, {f, 1 << 62}, {a, 1 << 62}, {f, 1 << 62}}},
+		"unbalanced":              {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 2}}},
+		"one leg":                 {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 1}}},
+		"no legs":                 {Key: "k", Kind: "x", At: noon},
+		"zero leg":                {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 0}, {f, 0}}},
+		"no account":              {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{ledger.Account{}, -1}, {f, 1}}},
+		"no key":                  {Kind: "x", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 1}}},
+		"no kind":                 {Key: "k", At: noon, Legs: []ledger.Leg{{a, -1}, {f, 1}}},
+		"no time":                 {Key: "k", Kind: "x", Legs: []ledger.Leg{{a, -1}, {f, 1}}},
+		"an account out of range": {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 1 << 62}, {f, -1 << 62}, {a, 1 << 62}, {f, -1 << 62}}},
+		"out of range":            {Key: "k", Kind: "x", At: noon, Legs: []ledger.Leg{{a, 1 << 62}, {f, 1 << 62}, {a, 1 << 62}, {f, 1 << 62}}},
 	} {
 		// A nil transaction: reaching it would panic.
 		if _, _, err := ledger.New(nil).Post(t.Context(), nil, p); err == nil {
@@ -141,7 +142,9 @@ func TestSameKey(t *testing.T) {
 		"kind":    func(p *ledger.Posting) { p.Kind = "other" },
 		"subject": func(p *ledger.Posting) { p.Subject = "other" },
 		"amount":  func(p *ledger.Posting) { p.Legs = []ledger.Leg{{ledger.Available("acc_1"), -1}, {ledger.Fees(), 1}} },
-		"account": func(p *ledger.Posting) { p.Legs = []ledger.Leg{{ledger.Available("acc_1"), -100}, {ledger.Treasury(), 100}} },
+		"account": func(p *ledger.Posting) {
+			p.Legs = []ledger.Leg{{ledger.Available("acc_1"), -100}, {ledger.Treasury(), 100}}
+		},
 	} {
 		q := p
 		change(&q)

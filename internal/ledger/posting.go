@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/money"
@@ -40,6 +42,7 @@ func (p Posting) check() error {
 		return fmt.Errorf("ledger: %s: a posting has at least two legs", p.Key)
 	}
 	var sum money.Micro
+	each := map[string]money.Micro{}
 	for _, l := range p.Legs {
 		if l.Account.Code == "" || l.Micro == 0 {
 			return fmt.Errorf("ledger: %s: a leg needs an account and an amount: %q, %s", p.Key, l.Account.Code, l.Micro)
@@ -48,11 +51,35 @@ func (p Posting) check() error {
 		if sum, err = sum.Add(l.Micro); err != nil {
 			return fmt.Errorf("ledger: %s: %w", p.Key, err)
 		}
+		if each[l.Account.Code], err = each[l.Account.Code].Add(l.Micro); err != nil {
+			return fmt.Errorf("ledger: %s: %w", p.Key, err)
+		}
 	}
 	if sum != 0 {
 		return fmt.Errorf("ledger: %s: the legs sum to %s, not to zero", p.Key, sum)
 	}
 	return nil
+}
+
+// accounts lists the accounts of a posting, each once, in the order in which everyone locks them: by code, with the
+// platform's last since everybody needs those and waits for them.
+func (p Posting) accounts() []Account {
+	var list []Account
+	for _, l := range p.Legs {
+		if !slices.ContainsFunc(list, func(a Account) bool { return a.Code == l.Account.Code }) {
+			list = append(list, l.Account)
+		}
+	}
+	slices.SortFunc(list, func(a, b Account) int {
+		if pa, pb := strings.HasPrefix(a.Code, "platform:"), strings.HasPrefix(b.Code, "platform:"); pa != pb {
+			if pa {
+				return 1
+			}
+			return -1
+		}
+		return strings.Compare(a.Code, b.Code)
+	})
+	return list
 }
 
 // hash tells the content of a posting from any other. Memo and time aren't part of it: a retry may come later.

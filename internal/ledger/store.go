@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	sqlPost = `SELECT coalesce(txn, ''), outcome FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+	sqlPost = `SELECT coalesce(txn, ''), outcome FROM ledger_post($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 	sqlBalance = `SELECT coalesce((SELECT balance FROM ledger_account WHERE code = $1), 0)`
 
@@ -52,13 +52,24 @@ const (
 )
 
 func post(ctx context.Context, tx db.Tx, txnID string, p Posting) (txn, outcome string, err error) {
-	n := len(p.Legs)
-	codes, owners, floored, micro := make([]string, n), make([]string, n), make([]bool, n), make([]int64, n)
-	for i, l := range p.Legs {
-		codes[i], owners[i], floored[i], micro[i] = l.Account.Code, l.Account.Owner, l.Account.Floored, int64(l.Micro)
+	accounts := p.accounts()
+	var codes, owners []string
+	var floored []bool
+	position := map[string]int{}
+	for i, a := range accounts {
+		codes, owners, floored = append(codes, a.Code), append(owners, a.Owner), append(floored, a.Floored)
+		position[a.Code] = i
+	}
+	delta := make([]int64, len(accounts))
+	var legAccount []int32
+	var legMicro []int64
+	for _, l := range p.Legs {
+		i := position[l.Account.Code]
+		delta[i] += int64(l.Micro)
+		legAccount, legMicro = append(legAccount, int32(i+1)), append(legMicro, int64(l.Micro))
 	}
 	err = tx.QueryRow(ctx, sqlPost, txnID, p.Key, p.hash(), p.Kind, p.Subject, p.Memo, p.At,
-		codes, owners, floored, micro).Scan(&txn, &outcome)
+		codes, owners, floored, delta, legAccount, legMicro).Scan(&txn, &outcome)
 	return txn, outcome, err
 }
 

@@ -63,13 +63,20 @@ CREATE TRIGGER ledger_txn_no_truncate BEFORE TRUNCATE ON ledger_txn EXECUTE FUNC
 -- Writes one posting, in one round trip. The outcome is posted; already (the key has this content: nothing written);
 -- reused (the key has another content) or funds (a floor would be broken). The last three write no posting and leave the
 -- transaction usable, so it never deletes: the key is inserted only after the floors were checked under lock.
--- Every caller locks accounts in one order, those that everybody shares (platform:*) last and so for the shortest time.
+-- Accounts come each once, in the order in which every caller locks them; p_leg_account are positions among them. It goes
+-- account by account, since a join with unnest is planned as a scan of all accounts.
 -- +goose StatementBegin
 CREATE FUNCTION ledger_post(p_id text, p_key text, p_hash bytea, p_kind text, p_subject text, p_memo text, p_at timestamptz,
-  p_codes text[], p_owners text[], p_floored boolean[], p_micro bigint[], OUT txn text, OUT outcome text)
+  p_codes text[], p_owners text[], p_floored boolean[], p_delta bigint[], p_leg_account int[], p_leg_micro bigint[],
+  OUT txn text, OUT outcome text)
 LANGUAGE plpgsql AS $$
 DECLARE
-  v_hash bytea;
+  v_hash    bytea;
+  v_floor   bigint;
+  v_balance bigint;
+  v_before  bigint[] := '{}';
+  v_after   bigint[] := '{}';
+  v_short   boolean := false;
 BEGIN
   SELECT t.id, t.request_hash INTO txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
   IF FOUND THEN
@@ -77,15 +84,17 @@ BEGIN
     RETURN;
   END IF;
 
-  INSERT INTO ledger_account (code, owner, floor)
-    SELECT DISTINCT ON (l.code LIKE 'platform:%', l.code COLLATE "C") l.code, nullif(l.owner, ''), CASE WHEN l.floored THEN 0 END
-      FROM unnest(p_codes, p_owners, p_floored) AS l (code, owner, floored)
-     WHERE NOT EXISTS (SELECT FROM ledger_account a WHERE a.code = l.code)
-     ORDER BY l.code LIKE 'platform:%', l.code COLLATE "C"
-    ON CONFLICT (code) DO NOTHING;
-
-  PERFORM FROM ledger_account a WHERE a.code = ANY (p_codes)
-    ORDER BY a.code LIKE 'platform:%', a.code COLLATE "C" FOR NO KEY UPDATE;
+  FOR i IN 1 .. cardinality(p_codes) LOOP
+    SELECT a.balance, a.floor INTO v_balance, v_floor FROM ledger_account a WHERE a.code = p_codes[i] FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+      INSERT INTO ledger_account (code, owner, floor)
+        VALUES (p_codes[i], nullif(p_owners[i], ''), CASE WHEN p_floored[i] THEN 0 END) ON CONFLICT (code) DO NOTHING;
+      SELECT a.balance, a.floor INTO STRICT v_balance, v_floor FROM ledger_account a WHERE a.code = p_codes[i] FOR NO KEY UPDATE;
+    END IF;
+    v_before[i] := v_balance;
+    -- An account that is below its floor may still be paid into.
+    v_short := v_short OR coalesce(p_delta[i] < 0 AND v_balance + p_delta[i] < v_floor, false);
+  END LOOP;
 
   -- Who waited for the accounts may have waited for the same key.
   SELECT t.id, t.request_hash INTO txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
@@ -93,12 +102,7 @@ BEGIN
     outcome := CASE WHEN v_hash = p_hash THEN 'already' ELSE 'reused' END;
     RETURN;
   END IF;
-
-  -- An account that is below its floor may still be paid into.
-  PERFORM FROM ledger_account a
-    JOIN (SELECT code, sum(micro) AS micro FROM unnest(p_codes, p_micro) AS l (code, micro) GROUP BY code) d USING (code)
-    WHERE d.micro < 0 AND a.balance + d.micro < a.floor;
-  IF FOUND THEN
+  IF v_short THEN
     outcome := 'funds';
     RETURN;
   END IF;
@@ -111,13 +115,18 @@ BEGIN
     RETURN;
   END IF;
 
+  FOR i IN 1 .. cardinality(p_codes) LOOP
+    IF p_delta[i] <> 0 THEN
+      UPDATE ledger_account a SET balance = v_before[i] + p_delta[i] WHERE a.code = p_codes[i];
+    END IF;
+  END LOOP;
+  FOR l IN 1 .. cardinality(p_leg_micro) LOOP
+    v_before[p_leg_account[l]] := v_before[p_leg_account[l]] + p_leg_micro[l];
+    v_after[l] := v_before[p_leg_account[l]];
+  END LOOP;
   INSERT INTO ledger_entry (txn_id, leg, account, micro, after)
-    SELECT p_id, l.leg, l.code, l.micro, a.balance + sum(l.micro) OVER (PARTITION BY l.code ORDER BY l.leg)
-      FROM unnest(p_codes, p_micro) WITH ORDINALITY AS l (code, micro, leg) JOIN ledger_account a ON a.code = l.code
-     ORDER BY l.leg;
-  UPDATE ledger_account a SET balance = a.balance + d.micro
-    FROM (SELECT code, sum(micro)::bigint AS micro FROM unnest(p_codes, p_micro) AS l (code, micro) GROUP BY code) d
-    WHERE a.code = d.code AND d.micro <> 0;
+    SELECT p_id, l.leg, p_codes[l.account], l.micro, l.after
+      FROM unnest(p_leg_account, p_leg_micro, v_after) WITH ORDINALITY AS l (account, micro, after, leg) ORDER BY l.leg;
   txn := p_id;
   outcome := 'posted';
 END $$;
