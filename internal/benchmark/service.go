@@ -2,7 +2,6 @@ package benchmark
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/db"
@@ -63,52 +62,45 @@ type Config struct {
 	Rows   int // opened per GPU
 }
 
+// The states of a run. It goes from requested to running when the host commits to its products, and to one of the others
+// when it ends.
+const (
+	Requested    = "requested"
+	Running      = "running"
+	Passed       = "passed"
+	Failed       = "failed"
+	Interrupted  = "interrupted"  // a rental or a fault cut it short; earlier verdicts stay
+	Inconclusive = "inconclusive" // the host didn't answer in time; earlier verdicts stay
+)
+
+// The reasons of a run.
+const (
+	Connected       = "connected"
+	Scheduled       = "scheduled"
+	HardwareChanged = "hardware_changed"
+	Wanted          = "requested"
+)
+
+// Open says whether a run hasn't ended.
+func (r Run) Open() bool { return r.State == Requested || r.State == Running }
+
+// ProofFailed is why a GPU whose proof didn't hold is quarantined.
+const ProofFailed = "proof_failed"
+
+// notices is what the service needs of package notice.
+type notices interface {
+	Send(ctx context.Context, q db.Querier, now time.Time, n notice.Notice) error
+}
+
 // Service keeps runs, results and verdicts.
 type Service struct {
 	db      *db.DB
 	fleet   *fleet.Service
-	notices *notice.Service
+	notices notices
 	cfg     Config
 }
 
 // New makes the service.
 func New(d *db.DB, f *fleet.Service, n *notice.Service, cfg Config) *Service {
 	return &Service{db: d, fleet: f, notices: n, cfg: cfg}
-}
-
-var errStub = errors.New("not built yet")
-
-// Request asks for a run, unless one is open. It bumps the host's revision.
-func (s *Service) Request(ctx context.Context, now time.Time, host, reason string) (Run, error) {
-	return Run{}, errStub
-}
-
-// Due requests the periodic runs: one pass.
-func (s *Service) Due(ctx context.Context, now time.Time) (requested int, err error) {
-	return 0, errStub
-}
-
-// Order gives the open run of a host for its desired state; nil when there is none or a rental uses a GPU.
-func (s *Service) Order(ctx context.Context, q db.Querier, host string) (*protocol.BenchOrder, error) {
-	return nil, errStub
-}
-
-// Commit stores the host's roots, then chooses round and rows at random. Committing again gives the same answer.
-func (s *Service) Commit(ctx context.Context, now time.Time, host string, c protocol.BenchCommit) (protocol.BenchOpen, error) {
-	return protocol.BenchOpen{}, errStub
-}
-
-// Result verifies the proof, judges the figures, stores both, mails the provider when a GPU leaves or re-enters the market.
-func (s *Service) Result(ctx context.Context, now time.Time, host string, r protocol.BenchResult) (protocol.BenchReply, error) {
-	return protocol.BenchReply{}, errStub
-}
-
-// Runs lists a host's runs, newest first.
-func (s *Service) Runs(ctx context.Context, host string, limit int) ([]Run, error) {
-	return nil, errStub
-}
-
-// Verdicts gives the newest verdict of each GPU, by GPU identifier.
-func (s *Service) Verdicts(ctx context.Context, gpuIDs []string) (map[string]Verdict, error) {
-	return nil, errStub
 }
