@@ -101,7 +101,7 @@ func (o agentOptions) run(ctx context.Context, log *slog.Logger) error {
 		}
 	}
 	link, err := uplink.Connect(ctx, uplink.Enrolment{
-		Platform: o.platform, Dir: o.dir, Version: version, Hostname: o.name, Token: o.token, Now: time.Now,
+		Platform: o.platform, Dir: o.dir, Version: version, Hostname: o.name, Token: func() (string, error) { return o.token(ctx) }, Now: time.Now,
 	}, uplink.Events{Hint: tell((*agent.Host).Hint), Reconnected: tell((*agent.Host).Reconnected)}, log)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func lock(dir string) (func(), error) {
 }
 
 // token finds the enrolment token without letting it into a process list or a shell's history.
-func (o agentOptions) token() (string, error) {
+func (o agentOptions) token(ctx context.Context) (string, error) {
 	if t := os.Getenv("GPUNEX_TOKEN"); t != "" {
 		return t, nil
 	}
@@ -199,10 +199,24 @@ func (o agentOptions) token() (string, error) {
 	}
 	defer unix.IoctlSetTermios(fd, unix.TCSETS, was)
 	fmt.Fprint(os.Stderr, "Enrolment token: ")
-	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	fmt.Fprintln(os.Stderr)
-	if err != nil {
-		return "", fmt.Errorf("token: %w", err)
+	type answer struct {
+		line string
+		err  error
 	}
-	return strings.TrimSpace(line), nil
+	answered := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		answered <- answer{line, err}
+	}()
+	select {
+	case a := <-answered:
+		fmt.Fprintln(os.Stderr)
+		if a.err != nil {
+			return "", fmt.Errorf("token: %w", a.err)
+		}
+		return strings.TrimSpace(a.line), nil
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return "", ctx.Err()
+	}
 }

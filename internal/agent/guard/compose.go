@@ -48,7 +48,8 @@ var kept = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL
 // Site is what Compose must know of the engine that it composes for.
 type Site struct {
 	Instance string
-	CPUs     int // of the engine's machine
+	CPUs     int   // of the engine's machine, 0 if not known
+	RAMMiB   int64 // the same
 }
 
 func (s Site) network() string { return "gpunex-" + s.Instance }
@@ -60,11 +61,16 @@ func Compose(r workload.Spec, p Policy, s Site) (client.ContainerCreateOptions, 
 	if refusal := judge(r, p); refusal != nil {
 		return client.ContainerCreateOptions{}, refusal
 	}
-	cpus := r.CPUs
-	if p.Simulated && s.CPUs > 0 {
-		cpus = min(cpus, float64(s.CPUs)) // a profile may promise more than this machine has
+	cpus, ram := r.CPUs, r.RAMMiB
+	if p.Simulated { // a profile may promise more than this machine has
+		if s.CPUs > 0 {
+			cpus = min(cpus, float64(s.CPUs))
+		}
+		if s.RAMMiB > 0 {
+			ram = min(ram, s.RAMMiB)
+		}
 	}
-	memory := r.RAMMiB << 20
+	memory := ram << 20
 	pids := int64(math.Min(maxPids, math.Max(minPids, r.CPUs*pidsPerCPU)))
 	initProcess := true
 	host := &container.HostConfig{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
@@ -13,6 +14,9 @@ import (
 	"github.com/gpunex/gpunex/internal/agent/workload"
 	"github.com/gpunex/gpunex/internal/protocol"
 )
+
+// createTimeout bounds an engine that hangs: others wait for the same lock.
+const createTimeout = 3 * time.Minute
 
 // Start makes a workload run: pull, create, start. It may be repeated: a container that exists is started if it never
 // was, and otherwise left as it is. progress hears of each phase.
@@ -25,7 +29,9 @@ func (e *Engine) Start(ctx context.Context, r workload.Spec, progress func(proto
 	}
 	progress(protocol.PhaseCreating)
 	// From here on a caller who goes away must not leave things half done.
-	return e.create(context.WithoutCancel(ctx), r)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	defer cancel()
+	return e.create(ctx, r)
 }
 
 // pull fetches an image that isn't there.
@@ -77,7 +83,7 @@ func (e *Engine) create(ctx context.Context, r workload.Spec) error {
 		return err
 	}
 	site := e.site
-	site.CPUs = info.Info.NCPU
+	site.CPUs, site.RAMMiB = info.Info.NCPU, info.Info.MemTotal>>20
 	settings, refusal := Compose(r, e.policy, site)
 	if refusal != nil {
 		return refusal

@@ -32,9 +32,9 @@ type Enrolment struct {
 	HTTP  *http.Client
 }
 
-// Credential is the host's credential: the kept one, or a fresh one from the platform if there is none or it is about
-// to expire.
-func (e Enrolment) Credential(ctx context.Context) (protocol.Credential, error) {
+// Credential is the host's credential: the kept one, or a fresh one from the platform if there is none, it is about to
+// expire, or a fresh one is asked for. While the platform is away, the kept one does until it expires.
+func (e Enrolment) Credential(ctx context.Context, fresh bool) (protocol.Credential, error) {
 	s := state{e.Dir}
 	pair, err := s.key()
 	if err != nil {
@@ -46,14 +46,14 @@ func (e Enrolment) Credential(ctx context.Context) (protocol.Credential, error) 
 		return protocol.Credential{}, err
 	case !enrolled:
 		return e.enrol(ctx, s, pair)
-	case e.Now().Before(renewAt(k)):
+	case !fresh && e.Now().Before(renewAt(k)):
 		return k.Credential, nil
 	}
-	fresh, err := e.renew(ctx, s, pair, k)
+	c, err := e.renew(ctx, s, pair, k)
 	if err != nil && e.Now().Before(k.Expires) && !errors.As(err, new(*protocol.Refusal)) {
-		return k.Credential, nil // the platform is away: the old one still does
+		return k.Credential, nil
 	}
-	return fresh, err
+	return c, err
 }
 
 // renewAt is after two thirds of a credential's life.

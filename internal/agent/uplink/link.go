@@ -19,6 +19,7 @@ const (
 	answerWithin = 10 * time.Second
 	tries        = 3
 	renewRetry   = time.Minute
+	renewMin     = time.Second
 	reconnectMin = 500 * time.Millisecond
 	reconnectMax = 15 * time.Second
 )
@@ -30,6 +31,7 @@ type Link struct {
 	enrolment Enrolment
 	log       *slog.Logger
 	expires   atomic.Int64 // of the credential in use, Unix seconds
+	denied    chan struct{}
 }
 
 // Events are what a link tells by itself.
@@ -41,11 +43,12 @@ type Events struct {
 // Connect enrols the host if need be and connects it. It comes back before the connection stands where the platform's
 // bus is away: the link connects as soon as it can.
 func Connect(ctx context.Context, e Enrolment, ev Events, log *slog.Logger) (*Link, error) {
-	c, err := e.Credential(ctx)
+	// Asking afresh at each start costs little, and tells a host that was revoked or whose clock is off so in a sentence.
+	c, err := e.Credential(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{host: c.Host, enrolment: e, log: log}
+	l := &Link{host: c.Host, enrolment: e, log: log, denied: make(chan struct{}, 1)}
 	l.expires.Store(c.Expires.Unix())
 	pair, err := state{e.Dir}.key()
 	if err != nil {
@@ -70,8 +73,12 @@ func Connect(ctx context.Context, e Enrolment, ev Events, log *slog.Logger) (*Li
 		nats.ReconnectBufSize(-1), // a request that can't be sent now is not worth sending later
 		nats.ConnectHandler(func(*nats.Conn) { log.Info("bus_connected"); ev.Reconnected() }),
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("bus_connected_again"); ev.Reconnected() }),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("bus_disconnected", "error", err) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log.Warn("bus_error", "error", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("bus_disconnected", "error", err); l.notice(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { log.Debug("bus_still_away", "error", err); l.notice(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			log.Warn("bus_error", "error", err)
+			l.notice(err)
+		}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the bus %s: %w", c.BusURL, err)
@@ -81,6 +88,19 @@ func Connect(ctx context.Context, e Enrolment, ev Events, log *slog.Logger) (*Li
 		return nil, fmt.Errorf("listen for hints: %w", err)
 	}
 	return l, nil
+}
+
+// notice rouses Run when the bus lets this host in no longer: the platform can say why.
+func (l *Link) notice(err error) {
+	for _, denial := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, denial) {
+			select {
+			case l.denied <- struct{}{}:
+			default:
+			}
+			return
+		}
+	}
 }
 
 // backoff grows with the attempts and is never the same on two hosts: a platform that comes back isn't stormed.
@@ -95,37 +115,52 @@ func (l *Link) Host() string { return l.host }
 // Close ends the connection.
 func (l *Link) Close() { l.conn.Close() }
 
-// Run renews the credential before it expires, until ctx ends.
+// Run renews the credential before it expires, and when the bus denies it, until ctx ends.
 func (l *Link) Run(ctx context.Context) error {
 	for {
-		wait := renewRetry + rand.N(renewRetry/10)
-		if k, ok, err := (state{l.enrolment.Dir}).credential(); err == nil && ok {
-			wait = max(min(renewAt(k).Sub(l.enrolment.Now()), time.Hour), time.Second)
-			if !l.enrolment.Now().Before(renewAt(k)) {
-				wait = l.renew(ctx)
-			}
+		wait := renewRetry
+		k, ok, err := state{l.enrolment.Dir}.credential()
+		if err == nil && ok {
+			wait = max(min(renewAt(k).Sub(l.enrolment.Now()), time.Hour), renewMin)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(wait):
+			if ok && l.enrolment.Now().Before(renewAt(k)) {
+				continue
+			}
+		case <-l.denied:
+		}
+		if l.renew(ctx) {
+			continue
+		}
+		select { // not again at once
+		case <-ctx.Done():
+			return nil
+		case <-time.After(renewRetry/2 + rand.N(renewRetry/2)):
 		}
 	}
 }
 
-// renew gets a fresh credential and connects with it; it says when to look again.
-func (l *Link) renew(ctx context.Context) time.Duration {
-	c, err := l.enrolment.Credential(ctx)
-	if err != nil || c.Expires.Unix() == l.expires.Load() {
+// renew gets a fresh credential and connects with it. Workloads run on whatever the platform answers.
+func (l *Link) renew(ctx context.Context) bool {
+	c, err := l.enrolment.Credential(ctx, true)
+	var refusal *protocol.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		l.log.Error("platform_refuses_host", "code", refusal.Code, "text", refusal.Text)
+		return false
+	case err != nil || c.Expires.Unix() == l.expires.Load():
 		l.log.Warn("credential_not_renewed", "error", err)
-		return renewRetry + rand.N(renewRetry/10)
+		return false
 	}
 	l.expires.Store(c.Expires.Unix())
 	l.log.Info("credential_renewed", "expires", c.Expires)
 	if err := l.conn.ForceReconnect(); err != nil {
 		l.log.Warn("bus_error", "error", err)
 	}
-	return time.Second
+	return true
 }
 
 // Hello introduces the host.

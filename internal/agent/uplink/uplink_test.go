@@ -27,11 +27,13 @@ const host = "hst_1"
 
 // world is a platform's bus and its enrolment, with real credentials.
 type world struct {
-	t       *testing.T
-	bus     *server.Server
-	http    *httptest.Server
-	account nkeys.KeyPair
-	conn    *nats.Conn // the platform's own
+	t          *testing.T
+	bus        *server.Server
+	http       *httptest.Server
+	account    nkeys.KeyPair
+	operator   nkeys.KeyPair
+	accountJWT string
+	conn       *nats.Conn // the platform's own
 
 	mu      sync.Mutex
 	life    time.Duration
@@ -54,11 +56,13 @@ func must[T any](t *testing.T) func(T, error) T {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, life: time.Hour}
 	operator := must[nkeys.KeyPair](t)(nkeys.CreateOperator())
+	w.operator = operator
 	w.account = must[nkeys.KeyPair](t)(nkeys.CreateAccount())
 	operatorKey, accountKey := must[string](t)(operator.PublicKey()), must[string](t)(w.account.PublicKey())
 	operatorClaims := must[*jwt.OperatorClaims](t)(jwt.DecodeOperatorClaims(must[string](t)(jwt.NewOperatorClaims(operatorKey).Encode(operator))))
 	resolver := &server.MemAccResolver{}
-	if err := resolver.Store(accountKey, must[string](t)(jwt.NewAccountClaims(accountKey).Encode(operator))); err != nil {
+	w.accountJWT = must[string](t)(jwt.NewAccountClaims(accountKey).Encode(operator))
+	if err := resolver.Store(accountKey, w.accountJWT); err != nil {
 		t.Fatal(err)
 	}
 	w.bus = must[*server.Server](t)(server.NewServer(&server.Options{
@@ -179,11 +183,19 @@ func TestEnrolsAndTalks(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "hint", hints)
-	// The next process needs no token and asks nobody.
+	// The next process needs no token.
 	link.Close()
 	w.connect(dir)
-	if len(w.posts) != 1 {
+	if len(w.posts) != 2 || w.posts[1] != protocol.RenewPath {
 		t.Errorf("posts: %v", w.posts)
+	}
+	// And a host that was revoked meanwhile hears so.
+	w.mu.Lock()
+	w.refusal = &protocol.Refusal{Code: "revoked", Text: "This host was revoked."}
+	w.mu.Unlock()
+	_, err = uplink.Connect(t.Context(), w.enrolment(dir, ""), uplink.Events{}, slog.New(slog.DiscardHandler))
+	if refusal := (*protocol.Refusal)(nil); !errors.As(err, &refusal) || refusal.Code != "revoked" {
+		t.Errorf("a revoked host got %v", err)
 	}
 }
 
@@ -191,31 +203,31 @@ func TestRefusalsAreSentences(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	w.refusal = &protocol.Refusal{Code: "token_used", Text: "This token was used for the last time; make a new one."}
-	_, err := w.enrolment(dir, "tok_1").Credential(t.Context())
+	_, err := w.enrolment(dir, "tok_1").Credential(t.Context(), false)
 	var refusal *protocol.Refusal
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "make a new one") || strings.Contains(err.Error(), "tok_1") {
 		t.Errorf("enrolment gave %v", err)
 	}
 	key := must[[]byte](t)(os.ReadFile(filepath.Join(dir, "host.nk")))
 	w.refusal = nil
-	if _, err := w.enrolment(dir, "tok_2").Credential(t.Context()); err != nil {
+	if _, err := w.enrolment(dir, "tok_2").Credential(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if again := must[[]byte](t)(os.ReadFile(filepath.Join(dir, "host.nk"))); string(again) != string(key) {
 		t.Error("the second try made another key")
 	}
-	if _, err := w.enrolment(t.TempDir(), "").Credential(t.Context()); err == nil || !strings.Contains(err.Error(), "GPUNEX_TOKEN") {
+	if _, err := w.enrolment(t.TempDir(), "").Credential(t.Context(), false); err == nil || !strings.Contains(err.Error(), "GPUNEX_TOKEN") {
 		t.Errorf("without a token: %v", err)
 	}
 	e := w.enrolment(t.TempDir(), "tok_3")
 	e.Platform = "http://127.0.0.1:1"
-	if _, err := e.Credential(t.Context()); err == nil || !strings.Contains(err.Error(), "can't be reached") {
+	if _, err := e.Credential(t.Context(), false); err == nil || !strings.Contains(err.Error(), "can't be reached") {
 		t.Errorf("platform away: %v", err)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	e.Platform = other.URL
-	if _, err := e.Credential(t.Context()); err == nil || !strings.Contains(err.Error(), "GPUnex platform") {
+	if _, err := e.Credential(t.Context(), false); err == nil || !strings.Contains(err.Error(), "GPUnex platform") {
 		t.Errorf("not a platform: %v", err)
 	}
 }
@@ -239,9 +251,38 @@ func TestRenewsBeforeExpiry(t *testing.T) {
 	if len(w.posts) != 2 || w.posts[1] != protocol.RenewPath {
 		t.Errorf("posts: %v", w.posts)
 	}
-	c, err := w.enrolment(dir, "").Credential(t.Context())
+	c, err := w.enrolment(dir, "").Credential(t.Context(), false)
 	if err != nil || time.Until(c.Expires) < 30*time.Minute {
 		t.Errorf("kept credential expires %s, %v", c.Expires, err)
+	}
+}
+
+// A bus that denies the host makes it ask the platform at once, which gives it a credential that works, or says why not.
+func TestDeniedHostAsksThePlatform(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	link, _, connections := w.connect(dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- link.Run(ctx) }()
+	claims, err := jwt.DecodeAccountClaims(w.accountJWT)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	public := w.public
+	w.mu.Unlock()
+	// Revocation counts in whole seconds: what is issued from the next second on is good.
+	issued := time.Now().Truncate(time.Second)
+	time.Sleep(time.Until(issued.Add(time.Second)))
+	claims.RevokeAt(public, issued)
+	token := must[string](t)(claims.Encode(w.operator))
+	account := must[*server.Account](t)(w.bus.LookupAccount(claims.Subject))
+	w.bus.UpdateAccountClaims(account, must[*jwt.AccountClaims](t)(jwt.DecodeAccountClaims(token)))
+	await(t, "connection with a credential that isn't revoked", connections)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -249,17 +290,17 @@ func TestPlatformAwayKeepsOldCredential(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
 	e := w.enrolment(dir, "tok_1")
-	first, err := e.Credential(t.Context())
+	first, err := e.Credential(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.http.Close()
 	e.Now = func() time.Time { return time.Now().Add(50 * time.Minute) } // time to renew, not expired
-	if c, err := e.Credential(t.Context()); err != nil || c.JWT != first.JWT {
+	if c, err := e.Credential(t.Context(), false); err != nil || c.JWT != first.JWT {
 		t.Errorf("credential %v", err)
 	}
 	e.Now = func() time.Time { return time.Now().Add(2 * time.Hour) }
-	if _, err := e.Credential(t.Context()); err == nil {
+	if _, err := e.Credential(t.Context(), false); err == nil {
 		t.Error("an expired credential was given")
 	}
 }
