@@ -75,7 +75,6 @@ DECLARE
   v_floor   bigint;
   v_balance bigint;
   v_before  bigint[] := '{}';
-  v_after   bigint[] := '{}';
   v_short   boolean := false;
 BEGIN
   SELECT t.id, t.request_hash INTO txn, v_hash FROM ledger_txn t WHERE t.key = p_key;
@@ -121,12 +120,11 @@ BEGIN
     END IF;
   END LOOP;
   FOR l IN 1 .. cardinality(p_leg_micro) LOOP
-    v_before[p_leg_account[l]] := v_before[p_leg_account[l]] + p_leg_micro[l];
-    v_after[l] := v_before[p_leg_account[l]];
+    v_balance := v_before[p_leg_account[l]] + p_leg_micro[l];
+    v_before[p_leg_account[l]] := v_balance;
+    INSERT INTO ledger_entry (txn_id, leg, account, micro, after)
+      VALUES (p_id, l, p_codes[p_leg_account[l]], p_leg_micro[l], v_balance);
   END LOOP;
-  INSERT INTO ledger_entry (txn_id, leg, account, micro, after)
-    SELECT p_id, l.leg, p_codes[l.account], l.micro, l.after
-      FROM unnest(p_leg_account, p_leg_micro, v_after) WITH ORDINALITY AS l (account, micro, after, leg) ORDER BY l.leg;
   txn := p_id;
   outcome := 'posted';
 END $$;
