@@ -15,7 +15,7 @@ import (
 // them, with the same placeholders.
 func TestEveryFaultIsTranslated(t *testing.T) {
 	en := load(t).All[0] // Load compares the keys of the other languages
-	call := regexp.MustCompile(`(?:fault\.New\([\w.]+,|\.Add\([^,\n]+,)\s*"([a-z0-9_]+)",\s*"((?:[^"\\]|\\.)*)"`)
+	call := regexp.MustCompile(`(?:fault\.New\([\w.]+,|\.Add\([^,\n]+,|\binvalid\()\s*"([a-z0-9_]+)",\s*"((?:[^"\\]|\\.)*)"`)
 	n := 0
 	err := fs.WalkDir(os.DirFS(".."), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -4,24 +4,19 @@ package i18n
 type Messages struct {
 	Nav struct {
 		Marketplace     string `toml:"marketplace"`
-		Console         string `toml:"console"`
 		Instances       string `toml:"instances"`
-		Jobs            string `toml:"jobs"`
 		Billing         string `toml:"billing"`
 		Provider        string `toml:"provider"`
 		Roles           string `toml:"roles"`
 		Review          string `toml:"review"`
-		Docs            string `toml:"docs"`
 		SectionRent     string `toml:"section_rent"`
 		SectionProvide  string `toml:"section_provide"`
 		SectionOperate  string `toml:"section_operate"`
 		SectionAccount  string `toml:"section_account"`
 		Skip            string `toml:"skip"`
 		Menu            string `toml:"menu"`
-		Close           string `toml:"close"`
 		Language        string `toml:"language"`
 		Theme           string `toml:"theme"`
-		Search          string `toml:"search"`
 		Account         string `toml:"account"`
 		Main            string `toml:"main"`
 		Install         string `toml:"install"`
@@ -32,28 +27,21 @@ type Messages struct {
 		Outbox          string `toml:"outbox"`
 	} `toml:"nav"`
 	Tabs struct {
-		Label       string `toml:"label"`
-		Overview    string `toml:"overview"`
-		Benchmarks  string `toml:"benchmarks"`
-		Pricing     string `toml:"pricing"`
-		Earnings    string `toml:"earnings"`
-		Payouts     string `toml:"payouts"`
-		Performance string `toml:"performance"`
+		Label      string `toml:"label"`
+		Overview   string `toml:"overview"`
+		Benchmarks string `toml:"benchmarks"`
+		Pricing    string `toml:"pricing"`
+		Earnings   string `toml:"earnings"`
+		Payouts    string `toml:"payouts"`
 	} `toml:"tabs"`
 	Provider struct {
 		Lead            string `toml:"lead"`
 		TierCommunity   string `toml:"tier_community"`
 		TierEnterprise  string `toml:"tier_enterprise"`
-		EarnedToday     string `toml:"earned_today"`
-		Live            string `toml:"live"`
 		TotalPeriod     string `toml:"total_period"`
 		ThisWeek        string `toml:"this_week"`
 		GPUsOnline      string `toml:"gpus_online"`
-		GPUCount        Plural `toml:"gpu_count"`
 		OfTotal         Tmpl   `toml:"of_total"`
-		Utilisation     string `toml:"utilisation"`
-		Reliability     string `toml:"reliability"`
-		VsPrev          Tmpl   `toml:"vs_prev"`
 		EarningsHistory string `toml:"earnings_history"`
 		EarningsSub     string `toml:"earnings_sub"`
 		RangeLabel      string `toml:"range_label"`
@@ -66,27 +54,20 @@ type Messages struct {
 		ShowTable       string `toml:"show_table"`
 		Date            string `toml:"date"`
 		Revenue         string `toml:"revenue"`
-		Average         string `toml:"average"`
 		BestDay         string `toml:"best_day"`
 		RentalHours     string `toml:"rental_hours"`
-		NextPayout      string `toml:"next_payout"`
 		PendingPayouts  string `toml:"pending_payouts"`
 		PayoutHistory   string `toml:"payout_history"`
 		Weekly          string `toml:"weekly"`
 		Monthly         string `toml:"monthly"`
-		ViaSolana       string `toml:"via_solana"`
-		BankTransfer    string `toml:"bank_transfer"`
 		ColGPU          string `toml:"col_gpu"`
 		ColHost         string `toml:"col_host"`
 		ColStatus       string `toml:"col_status"`
-		ColUtil         string `toml:"col_util"`
-		ColTemp         string `toml:"col_temp"`
 		ColRate         string `toml:"col_rate"`
 		ColScore        string `toml:"col_score"`
 		StRented        string `toml:"st_rented"`
 		StOnline        string `toml:"st_online"`
 		StOffline       string `toml:"st_offline"`
-		StDegraded      string `toml:"st_degraded"`
 		Suspended       string `toml:"suspended"`
 		NotYet          string `toml:"not_yet"`
 		NotYetHint      string `toml:"not_yet_hint"`
@@ -106,66 +87,34 @@ type Messages struct {
 		NoEarnings      string `toml:"no_earnings"`
 	} `toml:"provider"`
 	Pricing struct {
-		Title         string `toml:"title"`
-		Lead          string `toml:"lead"`
-		HourlyRate    string `toml:"hourly_rate"`
-		PerGPUHour    string `toml:"per_gpu_hour"`
-		Recommended   string `toml:"recommended"`
-		MarketRange   string `toml:"market_range"`
-		Use           string `toml:"use"`
-		Visibility    string `toml:"visibility"`
-		VisHigh       string `toml:"vis_high"`
-		VisNormal     string `toml:"vis_normal"`
-		VisLow        string `toml:"vis_low"`
-		Save          string `toml:"save"`
-		Saved         string `toml:"saved"`
-		SchedTitle    string `toml:"sched_title"`
-		SchedLead     string `toml:"sched_lead"`
-		SchedHours    Plural `toml:"sched_hours"`
-		PresetAll     string `toml:"preset_all"`
-		PresetNight   string `toml:"preset_night"`
-		PresetWeekend string `toml:"preset_weekend"`
-		PresetClear   string `toml:"preset_clear"`
-		SchedHelp     string `toml:"sched_help"`
-		Tz            string `toml:"tz"`
-		Available     string `toml:"available"`
-		Hidden        string `toml:"hidden"`
-		NoModels      string `toml:"no_models"`
-		SetAt         string `toml:"set_at"`
-		Keeps         string `toml:"keeps"`
+		Title      string `toml:"title"`
+		Lead       string `toml:"lead"`
+		HourlyRate string `toml:"hourly_rate"`
+		NoModels   string `toml:"no_models"`
+		SetAt      string `toml:"set_at"`
+		Keeps      string `toml:"keeps"`
 	} `toml:"pricing"`
 	Market struct {
 		Title            string `toml:"title"`
 		Lead             string `toml:"lead"`
-		FromPrice        Tmpl   `toml:"from_price"`
-		Avail            Plural `toml:"avail"`
 		Offers           Plural `toml:"offers"`
-		Filter           string `toml:"filter"`
 		Model            string `toml:"model"`
 		Region           string `toml:"region"`
 		Tier             string `toml:"tier"`
 		Any              string `toml:"any"`
 		MaxPrice         string `toml:"max_price"`
-		MinRel           string `toml:"min_rel"`
 		Search           string `toml:"search"`
 		Reset            string `toml:"reset"`
 		ColModel         string `toml:"col_model"`
-		ColVRAM          string `toml:"col_vram"`
 		ColCount         string `toml:"col_count"`
 		ColLoc           string `toml:"col_loc"`
-		ColNet           string `toml:"col_net"`
 		ColScore         string `toml:"col_score"`
-		ColRel           string `toml:"col_rel"`
 		ColPrice         string `toml:"col_price"`
 		Rent             string `toml:"rent"`
 		RentX            Tmpl   `toml:"rent_x"`
 		None             string `toml:"none"`
 		NoneHint         string `toml:"none_hint"`
-		SortBy           Tmpl   `toml:"sort_by"`
 		PerHour          string `toml:"per_hour"`
-		Prev             string `toml:"prev"`
-		Next             string `toml:"next"`
-		Page             Tmpl   `toml:"page"`
 		MinVRAM          string `toml:"min_vram"`
 		MinScore         string `toml:"min_score"`
 		Count            string `toml:"count"`
@@ -208,7 +157,6 @@ type Messages struct {
 		Av247         string `toml:"av_247"`
 		AvSched       string `toml:"av_sched"`
 		Location      string `toml:"location"`
-		LocationPh    string `toml:"location_ph"`
 		Infra         string `toml:"infra"`
 		InfraLead     string `toml:"infra_lead"`
 		UPS           string `toml:"ups"`
@@ -228,10 +176,6 @@ type Messages struct {
 		Step1         string `toml:"step1"`
 		Step2         string `toml:"step2"`
 		Step3         string `toml:"step3"`
-		ErrSummary    Plural `toml:"err_summary"`
-		ErrRequired   string `toml:"err_required"`
-		ErrEmail      string `toml:"err_email"`
-		ErrQty        string `toml:"err_qty"`
 		Provider      string `toml:"provider"`
 		Follow        string `toml:"follow"`
 		OtherName     string `toml:"other_name"`
@@ -264,17 +208,11 @@ type Messages struct {
 	} `toml:"units"`
 	Instance struct {
 		Title       string `toml:"title"`
-		Running     string `toml:"running"`
-		Connect     string `toml:"connect"`
 		Logs        string `toml:"logs"`
 		Follow      string `toml:"follow"`
-		Copy        string `toml:"copy"`
-		Copied      string `toml:"copied"`
 		Cost        string `toml:"cost"`
-		Uptime      string `toml:"uptime"`
 		Image       string `toml:"image"`
 		Stop        string `toml:"stop"`
-		GPUMem      string `toml:"gpu_mem"`
 		Lead        string `toml:"lead"`
 		None        string `toml:"none"`
 		NoneHint    string `toml:"none_hint"`
@@ -295,25 +233,14 @@ type Messages struct {
 		Copied     string `toml:"copied"`
 		Save       string `toml:"save"`
 		Saved      string `toml:"saved"`
-		Yes        string `toml:"yes"`
-		No         string `toml:"no"`
 		None       string `toml:"none"`
-		Back       string `toml:"back"`
-		Date       string `toml:"date"`
 		When       string `toml:"when"`
-		Who        string `toml:"who"`
-		Why        string `toml:"why"`
 		Status     string `toml:"status"`
 		Amount     string `toml:"amount"`
-		Total      string `toml:"total"`
-		Open       string `toml:"open"`
 		State      string `toml:"state"`
-		Name       string `toml:"name"`
-		Optional   string `toml:"optional"`
 		Live       string `toml:"live"`
 		System     string `toml:"system"`
 		PerGPUHour string `toml:"per_gpu_hour"`
-		Hours      Tmpl   `toml:"hours"`
 	} `toml:"common"`
 	Auth struct {
 		SignIn       string `toml:"sign_in"`
@@ -327,18 +254,13 @@ type Messages struct {
 		PasswordHint string `toml:"password_hint"`
 		NoAccount    string `toml:"no_account"`
 		HaveAccount  string `toml:"have_account"`
-		SignedOut    string `toml:"signed_out"`
 	} `toml:"auth"`
 	Errors struct {
 		NotFoundTitle  string `toml:"not_found_title"`
-		NotFound       string `toml:"not_found"`
 		ForbiddenTitle string `toml:"forbidden_title"`
-		Forbidden      string `toml:"forbidden"`
 		InternalTitle  string `toml:"internal_title"`
 		Internal       string `toml:"internal"`
 		ConflictTitle  string `toml:"conflict_title"`
-		MethodTitle    string `toml:"method_title"`
-		Method         string `toml:"method"`
 	} `toml:"errors"`
 	Rent struct {
 		Machine      string `toml:"machine"`
