@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"fmt"
 	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
@@ -31,9 +30,9 @@ const nobody = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAA
 func checkPassword(form fault.Form, password string) {
 	switch n := utf8.RuneCountInString(password); {
 	case n < minPassword:
-		form.Add("password", "password_short", "Choose a password of at least {min} characters", "min", fmt.Sprint(minPassword))
+		form.Add("password", "password_short", "Choose a password of at least 10 characters")
 	case n > maxPassword:
-		form.Add("password", "password_long", "Choose a password of at most {max} characters", "max", fmt.Sprint(maxPassword))
+		form.Add("password", "password_long", "Choose a password of at most 200 characters")
 	}
 }
 

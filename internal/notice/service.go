@@ -2,10 +2,11 @@ package notice
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/db"
+	"github.com/gpunex/gpunex/internal/id"
 	"github.com/gpunex/gpunex/internal/mail"
 )
 
@@ -37,24 +38,31 @@ type Service struct {
 	db     *db.DB
 	sender mail.Sender // nil: mails stay in the outbox, where the dev page shows them
 	base   string      // the platform's address, as in https://gpunex.example
+	texts  map[string]texts
 }
 
 // New makes the service. A nil sender leaves mails in the outbox.
 func New(d *db.DB, sender mail.Sender, base string) *Service {
-	return &Service{db: d, sender: sender, base: base}
+	t, err := loadTexts()
+	if err != nil {
+		panic(err) // the texts are compiled in: a wrong one is a bug found by the first test
+	}
+	return &Service{db: d, sender: sender, base: base, texts: t}
 }
-
-var errStub = errors.New("not built yet")
 
 // Send renders the notice in its language and puts it into the outbox, in the caller's transaction.
 func (s *Service) Send(ctx context.Context, q db.Querier, now time.Time, n Notice) error {
-	return errStub
-}
-
-// Deliver mails what is due: one pass. A mail that fails is tried again later, with growing pauses.
-func (s *Service) Deliver(ctx context.Context, now time.Time) (sent int, err error) {
-	return 0, errStub
+	if n.Key == "" {
+		return fmt.Errorf("notice: %s for %s has no key", n.Kind, n.To)
+	}
+	subject, body, err := s.render(n)
+	if err != nil {
+		return err
+	}
+	return insertMail(ctx, q, n.Key, Mail{ID: id.New(id.Mail), Kind: n.Kind, To: n.To, Subject: subject, Body: body, CreatedAt: now})
 }
 
 // Outbox lists the newest mails.
-func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) { return nil, errStub }
+func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) {
+	return listMails(ctx, s.db, limit)
+}
