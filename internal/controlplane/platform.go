@@ -201,7 +201,7 @@ func New(ctx context.Context, cfg Config) (p *Platform, err error) {
 	handler := web.New(web.Config{
 		Accounts: p.Accounts, Notices: p.Notices, Providers: p.Providers, Fleet: p.Fleet, Benchmarks: p.Benchmarks,
 		Market: p.Market, Rentals: p.Rentals, Ledger: p.Ledger, Payouts: p.Payouts,
-		BaseURL: cfg.PublicURL, Dev: cfg.Dev, Unreachable: cfg.Unreachable, Log: cfg.Log,
+		DB: p.DB, BaseURL: cfg.PublicURL, Dev: cfg.Dev, Unreachable: cfg.Unreachable, Log: cfg.Log,
 	})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.health)
