@@ -11,8 +11,8 @@
 //     repeated by anyone at any time, since a rail moves money once for a reference.
 //  6. The rail is asked what became of the reference, whatever it answered before: an error of Send says nothing about the
 //     money.
-//  7. One transaction: sending → paid, in transit → treasury, and the mail to the owner. Or sending → returned, in transit
-//     → payable, with the reason.
+//  7. One transaction: sending → paid, in transit → treasury, and the mail to the owners. Or sending → returned, in transit
+//     → payable, with the reason, and a mail that says so.
 //
 // A state changes by compare-and-set, in the transaction of the postings that belong to it. So any number of workers may
 // run at once: of two that settle the same payout, one finds nothing to change.

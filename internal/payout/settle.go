@@ -40,9 +40,7 @@ func (s *Service) settle(ctx context.Context, now time.Time, p Payout, to State,
 		} else if already {
 			return fmt.Errorf("posted before, though the payout was open: %s", posting.Key)
 		}
-		if to == Paid {
-			mailErr = s.mail(ctx, tx, now, p)
-		}
+		mailErr = s.mail(ctx, tx, now, p, "payout."+string(to), detail)
 		reached = to
 		return nil
 	})
@@ -53,9 +51,9 @@ func (s *Service) settle(ctx context.Context, now time.Time, p Payout, to State,
 	return reached, wrap("mail", mailErr)
 }
 
-// mail tells the owners of the provider's account. It works in a savepoint: a text that can't be rendered must not keep
+// mail tells the owners of the provider's account, once each. It works in a savepoint: a text that can't be rendered must not keep
 // the books from saying what has happened to the money.
-func (s *Service) mail(ctx context.Context, tx db.Tx, now time.Time, p Payout) error {
+func (s *Service) mail(ctx context.Context, tx db.Tx, now time.Time, p Payout, kind, detail string) error {
 	if s.notices == nil {
 		return nil
 	}
@@ -69,10 +67,10 @@ func (s *Service) mail(ctx context.Context, tx db.Tx, now time.Time, p Payout) e
 	}
 	for _, o := range owners {
 		err := s.notices.Send(ctx, save, now, notice.Notice{
-			Key: "payout.paid:" + p.ID + ":" + o.ID, Kind: "payout.paid", To: o.Email, Locale: o.Locale,
+			Key: kind + ":" + p.ID + ":" + o.ID, Kind: kind, To: o.Email, Locale: o.Locale,
 			Data: map[string]string{
 				"name": o.Name, "amount": p.Micro.String(), "payout": p.ID, "reference": p.Reference,
-				"destination": p.Destination, "period_end": p.PeriodEnd.UTC().Format(time.DateOnly),
+				"destination": p.Destination, "period_end": p.PeriodEnd.UTC().Format(time.DateOnly), "detail": detail,
 			},
 		})
 		if err != nil {
