@@ -16,7 +16,8 @@ const (
 	retryPause = 10 * time.Minute // between periodic runs, whatever became of the last
 )
 
-// Request asks for a run, unless one is open: then it gives that one. It bumps the host's revision.
+// Request asks for a run, unless one is open: then it gives that one. It bumps the host's revision. A run under way is
+// interrupted when the hardware changed.
 // Faults: host_not_found, benchmark_reason.
 func (s *Service) Request(ctx context.Context, now time.Time, host, reason string) (Run, error) {
 	switch reason {
@@ -43,11 +44,21 @@ func (s *Service) request(ctx context.Context, tx db.Tx, now time.Time, host, re
 		return Run{}, false, fmt.Errorf("benchmark: request: %w", err)
 	}
 	if !made {
-		open, err := openRun(ctx, tx, host)
+		open, err := lockOpenRun(ctx, tx, host)
+		if errors.Is(err, db.ErrNoRow) { // it ended just now
+			return s.request(ctx, tx, now, host, reason)
+		}
 		if err != nil {
 			return Run{}, false, fmt.Errorf("benchmark: request: %w", err)
 		}
-		return open.Run, false, nil
+		if open.State != Running || reason != HardwareChanged {
+			return open.Run, false, nil
+		}
+		// It commits to other GPUs than the host has now.
+		if err := s.finish(ctx, tx, now, open, ending{State: Interrupted, Detail: "the host's hardware changed"}); err != nil {
+			return Run{}, false, err
+		}
+		return s.request(ctx, tx, now, host, reason)
 	}
 	_, err = s.fleet.Bump(ctx, tx, host)
 	return row.Run, true, err

@@ -34,8 +34,8 @@ func insertRun(ctx context.Context, tx db.Tx, r runRow) (made bool, err error) {
 	return tag.RowsAffected() > 0, err
 }
 
-func openRun(ctx context.Context, q db.Querier, host string) (runRow, error) {
-	return db.One[runRow](ctx, q, `SELECT `+rowColumns+` FROM benchmark_run r WHERE r.host_id = $1 AND r.state IN ('requested', 'running')`, host)
+func lockOpenRun(ctx context.Context, tx db.Tx, host string) (runRow, error) {
+	return db.One[runRow](ctx, tx, `SELECT `+rowColumns+` FROM benchmark_run r WHERE r.host_id = $1 AND r.state IN ('requested', 'running') FOR NO KEY UPDATE`, host)
 }
 
 // orderedRun is the open run of a host that has GPUs and none of them let.
@@ -61,13 +61,14 @@ func lateRuns(ctx context.Context, q db.Querier, before time.Time) ([]string, er
 	return db.Values[string](ctx, q, `SELECT id FROM benchmark_run WHERE state IN ('requested', 'running') AND requested_at < $1 ORDER BY id`, before)
 }
 
-// dueHosts are online and idle, have GPUs, weren't judged since one time nor asked since another.
+// dueHosts are online and idle, have a GPU that wasn't judged since one time, and weren't asked since another.
 func dueHosts(ctx context.Context, q db.Querier, judgedBefore, askedBefore time.Time) ([]string, error) {
 	return db.Values[string](ctx, q, `SELECT h.id FROM host h WHERE h.online AND h.retired_at IS NULL
-		AND EXISTS (SELECT 1 FROM gpu g WHERE g.host_id = h.id AND g.present)
 		AND NOT EXISTS (SELECT 1 FROM gpu g JOIN claim c ON c.gpu_id = g.id WHERE g.host_id = h.id AND upper_inf(c.during))
 		AND NOT EXISTS (SELECT 1 FROM benchmark_run r WHERE r.host_id = h.id AND (r.state IN ('requested', 'running')
-			OR r.state IN ('passed', 'failed') AND r.finished_at > $1 OR r.requested_at > $2))
+			OR r.requested_at > $2))
+		AND EXISTS (SELECT 1 FROM gpu g WHERE g.host_id = h.id AND g.present AND g.fault = ''
+			AND NOT EXISTS (SELECT 1 FROM benchmark_result v WHERE v.gpu_id = g.id AND v.at > $1))
 		ORDER BY h.id`, judgedBefore, askedBefore)
 }
 

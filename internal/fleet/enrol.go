@@ -84,10 +84,10 @@ func again(ctx context.Context, tx db.Tx, t tokenRow, r protocol.EnrolRequest) (
 		return Host{}, keyTaken()
 	}
 	h.Name, h.AgentVersion = hostName(r.Hostname), clean(r.AgentVersion, 64)
-	if err := renameHost(ctx, tx, h.Host, r.Protocol); err != nil {
+	if err := renameHost(ctx, tx, h, r.Protocol); err != nil {
 		return Host{}, fmt.Errorf("fleet: enrol: %w", err)
 	}
-	return h.Host, nil
+	return h, nil
 }
 
 func hostName(s string) string {

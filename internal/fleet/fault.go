@@ -48,17 +48,20 @@ func tokenNotFound() error {
 	return fault.New(fault.NotFound, "token_not_found", "There is no such enrolment token")
 }
 
+// CheckPeer gives the fault protocol_old or clock_off of a host that the platform can't talk to.
+func CheckPeer(now time.Time, version int, hostTime time.Time) error {
+	if f := checkPeer(now, version, hostTime); f != nil {
+		return f
+	}
+	return nil
+}
+
 // checkPeer refuses an agent that is too old to talk to, or whose clock would make its credentials and logs wrong.
 func checkPeer(now time.Time, version int, hostTime time.Time) *fault.Fault {
 	if version < protocol.MinVersion {
 		return fault.New(fault.Invalid, "protocol_old", "This agent speaks version {have} of the protocol and the platform needs {need}. Install the newest agent",
 			"have", strconv.Itoa(version), "need", strconv.Itoa(protocol.MinVersion))
 	}
-	return CheckClock(now, hostTime)
-}
-
-// CheckClock gives the fault clock_off when a host's clock is too far from now.
-func CheckClock(now, hostTime time.Time) *fault.Fault {
 	const limit = protocol.MaxClockSkew * time.Millisecond
 	if off := hostTime.Sub(now).Abs(); off > limit {
 		return fault.New(fault.Invalid, "clock_off", "The host's clock is off by {off}; up to {limit} is fine. Turn on time synchronisation on the host, as in timedatectl set-ntp true",

@@ -13,6 +13,12 @@ import (
 	"github.com/gpunex/gpunex/internal/protocol"
 )
 
+// Changes says whether a hello would be accepted and of other GPUs or another driver than the last one, so that what
+// must follow from it can be written before it: whoever crashes in between finds the change again.
+func (s *Service) Changes(now time.Time, h Host, m protocol.Hello) bool {
+	return checkPeer(now, m.Protocol, m.HostTime) == nil && (h.Hardware == nil || differs(*h.Hardware, sane(m.Hardware)))
+}
+
 // Hello records what a host has. changed says that its GPUs or driver aren't those of the last hello, or that there was
 // none. Refused in the reply: clock_off, protocol_old; absurd hardware is quarantined, never listed.
 // Fault: host_not_found.

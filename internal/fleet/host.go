@@ -43,6 +43,24 @@ func (s *Service) Bump(ctx context.Context, q db.Querier, host string) (revision
 	return revision, nil
 }
 
+// Snapshot calls f with the host's desired revision and a transaction that reads all of that same moment, so that a
+// document is never newer or older than the revision that it says. Fault: host_not_found.
+func (s *Service) Snapshot(ctx context.Context, host string, f func(q db.Querier, revision int64) error) error {
+	return s.db.InTx(ctx, func(tx db.Tx) error {
+		if err := snapshot(ctx, tx); err != nil {
+			return fmt.Errorf("fleet: snapshot: %w", err)
+		}
+		h, err := hostByID(ctx, tx, host)
+		if errors.Is(err, db.ErrNoRow) {
+			return hostNotFound()
+		}
+		if err != nil {
+			return fmt.Errorf("fleet: snapshot: %w", err)
+		}
+		return f(tx, h.DesiredRevision)
+	})
+}
+
 // Quarantine keeps a GPU out of the market with a reason; an empty reason lifts it. Fault: gpu_not_found.
 func (s *Service) Quarantine(ctx context.Context, q db.Querier, gpuID, why string) error {
 	found, err := setQuarantine(ctx, q, gpuID, why)

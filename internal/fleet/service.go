@@ -35,6 +35,7 @@ type Host struct {
 	LastSeen        *time.Time
 	Online          bool
 	EnrolledAt      time.Time
+	RetiredAt       *time.Time // it may no longer connect
 }
 
 // GPU is one physical device.

@@ -56,15 +56,10 @@ func lockProvider(ctx context.Context, tx db.Tx, provider string) (providerRow, 
 }
 
 const hostColumns = `id, provider_id, name, public_key, agent_version, hardware, simulated, city, country, region,
-	desired_revision, applied_revision, last_seen, online, enrolled_at`
+	desired_revision, applied_revision, last_seen, online, enrolled_at, retired_at`
 
-type hostRow struct {
-	Host
-	RetiredAt *time.Time
-}
-
-func hostByKey(ctx context.Context, q db.Querier, publicKey string) (hostRow, error) {
-	return db.One[hostRow](ctx, q, `SELECT retired_at, `+hostColumns+` FROM host WHERE public_key = $1`, publicKey)
+func hostByKey(ctx context.Context, q db.Querier, publicKey string) (Host, error) {
+	return db.One[Host](ctx, q, `SELECT `+hostColumns+` FROM host WHERE public_key = $1`, publicKey)
 }
 
 func hostByID(ctx context.Context, q db.Querier, id string) (Host, error) {
@@ -73,6 +68,12 @@ func hostByID(ctx context.Context, q db.Querier, id string) (Host, error) {
 
 func lockHost(ctx context.Context, tx db.Tx, id string) (Host, error) {
 	return db.One[Host](ctx, tx, `SELECT `+hostColumns+` FROM host WHERE id = $1 FOR NO KEY UPDATE`, id)
+}
+
+// snapshot makes all that a transaction reads be of one moment.
+func snapshot(ctx context.Context, tx db.Tx) error {
+	_, err := tx.Exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`)
+	return err
 }
 
 func hostsOf(ctx context.Context, q db.Querier, provider string) ([]Host, error) {
