@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/agent/workload"
@@ -75,10 +76,25 @@ func (h *Host) drain(ctx context.Context, rental string) {
 // errStreamStopped says that the platform wants no more of a workload's output.
 var errStreamStopped = errors.New("the platform wants no more output")
 
+// errCut says that a workload's output ended before the workload did: an engine that shuts down does that.
+var errCut = errors.New("the output was cut")
+
+// over says whether a workload can say nothing more.
+func (h *Host) over(ctx context.Context, rental string) bool {
+	states, err := h.Runtime.List(ctx)
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(states, func(s workload.State) bool { return s.Rental == rental && s.Phase != workload.Exited })
+}
+
 // bring asks which line the platform wants and brings lines from there, again and again until all are there.
 func (h *Host) bring(ctx context.Context, rental string) {
 	for {
 		err := h.bringFrom(ctx, rental)
+		if err == nil && !h.over(ctx, rental) {
+			err = errCut
+		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, errStreamStopped) || errors.Is(err, workload.ErrUnknown) {
 			return
 		}

@@ -191,3 +191,29 @@ func TestReadLines(t *testing.T) {
 		t.Error("a stream that was cut is not an end")
 	}
 }
+
+// Whatever is asked, what is composed keeps its promises.
+func FuzzCompose(f *testing.F) {
+	f.Add("rnt_1", "ubuntu:24.04", "A", "1", "GPU-aaaa-0001", 1.0, int64(64))
+	f.Add("../x", "--rm", "LD_PRELOAD", "\x00", "all", math.Inf(1), int64(-1))
+	f.Fuzz(func(t *testing.T, rental, image, key, value, gpu string, cpus float64, ram int64) {
+		s := workload.Spec{Rental: rental, Image: image, Env: map[string]string{key: value}, GPUs: []string{gpu}, CPUs: cpus, RAMMiB: ram}
+		c, refusal := Compose(s, testPolicy, Site{Instance: "host"})
+		if refusal != nil {
+			return
+		}
+		h := c.HostConfig
+		if h.Privileged || len(h.Binds)+len(h.Mounts)+len(h.Devices)+len(h.VolumesFrom) > 0 || h.PidMode != "" || h.UsernsMode != "" || h.NetworkMode != "gpunex-host" {
+			t.Errorf("a way to the host: %+v", h)
+		}
+		if len(h.DeviceRequests) != 1 || !testPolicy.designated(h.DeviceRequests[0].DeviceIDs[0]) {
+			t.Errorf("devices: %+v", h.DeviceRequests)
+		}
+		if h.Memory <= 0 || h.Memory > testPolicy.MaxRAMMiB<<20 || h.NanoCPUs <= 0 || h.NanoCPUs > int64(testPolicy.MaxCPUs*1e9) || *h.PidsLimit <= 0 {
+			t.Errorf("limits: %+v", h.Resources)
+		}
+		if c.Name != "gpunex-"+rental || strings.ContainsAny(c.Name, "/. \n") {
+			t.Errorf("name %q", c.Name)
+		}
+	})
+}
