@@ -1,6 +1,8 @@
 package payout_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -153,5 +155,35 @@ func TestWorkersTogether(t *testing.T) {
 	w.checkFinished(providers, providers*60*money.USDC)
 	if planned.Load() != providers || paid.Load() > providers {
 		t.Errorf("planned %d, paid %d", planned.Load(), paid.Load())
+	}
+}
+
+// forgetful is a rail that breaks the contract: it moves money for every call, whatever the reference.
+type forgetful struct {
+	payout.Rail
+	n atomic.Int64
+}
+
+func (f *forgetful) Send(ctx context.Context, now time.Time, p payout.Payout) error {
+	err := f.Rail.Send(ctx, now, p)
+	p.Reference = fmt.Sprint(p.Reference, "-", f.n.Add(1))
+	return errors.Join(err, f.Rail.Send(ctx, now, p))
+}
+
+// TestCrashTestsHaveTeeth shows that a rail without idempotency is seen by what the tests above compare.
+func TestCrashTestsHaveTeeth(t *testing.T) {
+	w := newWorld(t)
+	w.provider("acc_a", 60*money.USDC)
+	rail := &forgetful{Rail: simulated.New(w.db)}
+	s := w.service(rail)
+	s.OnStep(func(name string) {
+		if name == "sent" {
+			panic(crash{name})
+		}
+	})
+	runUntilCrash(w, s, monday)
+	w.run(w.service(rail), monday)
+	if moved := w.sum(`SELECT sum(micro)::bigint FROM simulated_transfer`); moved <= 60*money.USDC {
+		t.Errorf("moved %s: the second transfer isn't seen", moved)
 	}
 }
