@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -276,5 +277,45 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Numbers of lines are the same however often and from wherever the output is read: while it runs and after.
+func TestOutputHasTheSameNumbersEveryTime(t *testing.T) {
+	needDocker(t)
+	removeNetwork(t, "burst")
+	c := guard.NewClient(serve(t, guard.Config{Instance: "burst", Policy: policy()}))
+	spec := workload.Spec{Rental: "rnt_burst", Image: image, Command: []string{"burst", "3000"}, CPUs: 1, RAMMiB: 64}
+	t.Cleanup(func() { _ = c.Remove(context.Background(), spec.Rental) })
+	if err := c.Start(t.Context(), spec, func(protocol.Phase) {}); err != nil {
+		t.Fatal(err)
+	}
+	read := func(from workload.Mark) (lines []protocol.LogLine) {
+		if err := c.Logs(t.Context(), spec.Rental, from, func(l protocol.LogLine) error {
+			lines = append(lines, l)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return lines
+	}
+	live := read(workload.Mark{})
+	if len(live) != 3000 {
+		t.Fatalf("%d lines while it ran", len(live))
+	}
+	errors := 0
+	for _, l := range live {
+		if l.Stream == "stderr" {
+			errors++
+		}
+	}
+	if errors != 300 {
+		t.Errorf("%d lines on stderr", errors)
+	}
+	for _, from := range []workload.Mark{{}, {Next: 1234}, {Next: 1234, After: live[1233].At}, {Next: 3000, After: live[2999].At}} {
+		again := read(from)
+		if !slices.Equal(again, live[from.Next:]) {
+			t.Errorf("from %+v: %d lines, want %d, or others", from, len(again), len(live)-int(from.Next))
+		}
 	}
 }
