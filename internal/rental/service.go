@@ -1,11 +1,9 @@
 package rental
 
 import (
-	"context"
-	"errors"
+	"sync"
 	"time"
 
-	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
 	"github.com/gpunex/gpunex/internal/fleet"
 	"github.com/gpunex/gpunex/internal/ledger"
@@ -158,6 +156,12 @@ type Service struct {
 	ledger *ledger.Ledger
 	hint   Hint
 	cfg    Config
+
+	mu    sync.Mutex
+	awake time.Time // since when this process has been able to hear hosts
+
+	// crashAt makes tests fail at a durable step.
+	crashAt func(step string) error
 }
 
 // New makes the service.
@@ -165,71 +169,38 @@ func New(d *db.DB, m *market.Service, f *fleet.Service, l *ledger.Ledger, hint H
 	return &Service{db: d, market: m, fleet: f, ledger: l, hint: hint, cfg: cfg}
 }
 
-var errStub = errors.New("not built yet")
-
-// Start claims GPUs, holds money, makes the rental and bumps the host's revision, in one transaction.
-// Faults: quote_not_found, quote_expired, quote_used, offer_gone (GPUs were let meanwhile), funds_short (args need, have),
-// key_reused, image_required, image_invalid, env_forbidden, command_long, max_spend_invalid.
-func (s *Service) Start(ctx context.Context, now time.Time, who account.Identity, o Order) (Rental, error) {
-	return Rental{}, errStub
+// tick is the moment of a call in whole milliseconds, the unit of metering. The first call is when this process woke.
+func (s *Service) tick(now time.Time) time.Time {
+	now = now.UTC().Truncate(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.awake.IsZero() {
+		s.awake = now
+	}
+	return now
 }
 
-// Stop ends a rental at the customer's wish; stopping twice is harmless.
-func (s *Service) Stop(ctx context.Context, now time.Time, who account.Identity, id string) (Rental, error) {
-	return Rental{}, errStub
+// silence is for how long a host that was last heard at seen has been silent while somebody listened.
+func (s *Service) silence(now time.Time, seen *time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := s.awake
+	if seen != nil && seen.After(since) {
+		since = *seen
+	}
+	return now.Sub(since)
 }
 
-// Get gives a rental of the customer, of the provider whose host it is on, or of anyone for an operator. Fault: rental_not_found.
-func (s *Service) Get(ctx context.Context, who account.Identity, id string) (Rental, error) {
-	return Rental{}, errStub
+// tell hints after the transaction.
+func (s *Service) tell(host string) {
+	if s.hint != nil {
+		s.hint(host)
+	}
 }
 
-// List gives the customer's rentals, newest first.
-func (s *Service) List(ctx context.Context, who account.Identity, limit int) ([]Rental, error) {
-	return nil, errStub
-}
-
-// OnHosts gives the open rentals on a provider's hosts ("" for all).
-func (s *Service) OnHosts(ctx context.Context, provider string) ([]Rental, error) {
-	return nil, errStub
-}
-
-// Events gives a rental's life.
-func (s *Service) Events(ctx context.Context, id string) ([]Event, error) { return nil, errStub }
-
-// Logs gives lines with a greater Seq than after (-1 for all), oldest first.
-func (s *Service) Logs(ctx context.Context, id string, after int64, limit int) ([]LogLine, error) {
-	return nil, errStub
-}
-
-// Live is the charge up to now, settled or not: exact, never stored.
-func (r Rental) Live(now time.Time, unreachable time.Duration) money.Micro { return 0 }
-
-// Desired gives the workloads that should exist on a host.
-func (s *Service) Desired(ctx context.Context, q db.Querier, host string) ([]protocol.Workload, error) {
-	return nil, errStub
-}
-
-// Observe applies what a host reports of its workloads: states, metering, ends.
-func (s *Service) Observe(ctx context.Context, now time.Time, host string, hb protocol.Heartbeat) error {
-	return errStub
-}
-
-// AppendLog stores lines of a rental on this host; lines that it has are ignored.
-func (s *Service) AppendLog(ctx context.Context, host string, c protocol.LogChunk) (protocol.LogReply, error) {
-	return protocol.LogReply{}, errStub
-}
-
-// Sweep does what time does to rentals: settle every five minutes, extend holds, warn and stop before money ends, stop
-// at maxima, end what is lost. One pass.
-func (s *Service) Sweep(ctx context.Context, now time.Time) error { return errStub }
-
-// Mature makes earnings payable that are old enough: one pass.
-func (s *Service) Mature(ctx context.Context, now time.Time) (matured money.Micro, err error) {
-	return 0, errStub
-}
-
-// Earnings gives a provider's earnings, the days of the last 90 days.
-func (s *Service) Earnings(ctx context.Context, now time.Time, provider string) (Earnings, error) {
-	return Earnings{}, errStub
+func (s *Service) crash(step string) error {
+	if s.crashAt == nil {
+		return nil
+	}
+	return s.crashAt(step)
 }

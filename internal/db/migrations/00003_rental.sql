@@ -51,7 +51,12 @@ CREATE TABLE rental (
   fee             bigint NOT NULL DEFAULT 0 CHECK (fee >= 0),
   settlements     int NOT NULL DEFAULT 0,
   settled_at      timestamptz,
+  settled_ms      bigint NOT NULL DEFAULT 0 CHECK (settled_ms >= 0 AND settled_ms <= billed_ms),
+  holds           int NOT NULL DEFAULT 0, -- postings to the hold
   warned_at       timestamptz,
+  -- A workload that a host doesn't name is gone only if the host has heard of it and goes on not naming it.
+  wanted_revision bigint NOT NULL DEFAULT 0, -- of the host's desired state, when what is wanted of this rental changed last
+  missing_since   timestamptz,
   CHECK (fee <= charged),
   CHECK ((state = 'ended') = (end_reason IS NOT NULL AND ended_at IS NOT NULL AND attributed IS NOT NULL)),
   CHECK ((state = 'stopping') <= (stop_reason IS NOT NULL)),
