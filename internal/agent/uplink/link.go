@@ -227,8 +227,25 @@ func (l *Link) once(ctx context.Context, subject string, body []byte, out any) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", subject, err)
 	}
-	if err := json.Unmarshal(msg.Data, out); err != nil {
+	if err := decode(msg.Data, out); err != nil {
 		return fmt.Errorf("%s: the platform's answer: %w", subject, err)
 	}
 	return nil
+}
+
+// decode reads an answer. A desired state must say its revision: an answer that is something else would read as a
+// platform that wants nothing, and end rentals.
+func decode(data []byte, out any) error {
+	if _, ok := out.(*protocol.Desired); ok {
+		var must struct {
+			Revision *int64 `json:"revision"`
+		}
+		if err := json.Unmarshal(data, &must); err != nil {
+			return err
+		}
+		if must.Revision == nil {
+			return errors.New("it isn't a desired state: it has no revision")
+		}
+	}
+	return json.Unmarshal(data, out)
 }

@@ -179,6 +179,13 @@ func TestEnrolsAndTalks(t *testing.T) {
 	if _, err := link.Desired(t.Context(), protocol.DesiredRequest{}); err == nil {
 		t.Error("a platform without that subject answered")
 	}
+	must[*nats.Subscription](t)(w.conn.Subscribe(protocol.DesiredSubject(host), func(m *nats.Msg) { _ = m.Respond([]byte(`{}`)) }))
+	if err := w.conn.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := link.Desired(t.Context(), protocol.DesiredRequest{}); err == nil {
+		t.Errorf("an empty answer was taken for a desired state: %+v", d)
+	}
 	if err := w.conn.Publish(protocol.HintSubject(host), nil); err != nil {
 		t.Fatal(err)
 	}
