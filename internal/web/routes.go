@@ -72,15 +72,15 @@ func (s *server) table() []route {
 	}
 }
 
-// routes puts the table under one literal prefix per language: a wildcard would conflict with /static/.
-func (s *server) routes() http.Handler {
+// under puts routes under one literal prefix per language: a wildcard would conflict with /static/.
+func (s *server) under(routes []route) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", s.assets)
 	mux.HandleFunc("GET /{$}", s.choose)
 	mux.Handle("/", s.sessions.LoadAndSave(s.handle(s.catalog.All[0], public, notFound)))
 	for _, l := range s.catalog.All {
 		pages := http.NewServeMux()
-		for _, r := range s.table() {
+		for _, r := range routes {
 			pages.HandleFunc(r.pattern, s.handle(l, r.access, r.handler))
 		}
 		mux.Handle("/"+l.Path+"/", http.StripPrefix("/"+l.Path, s.remember(l, s.sessions.LoadAndSave(pages))))

@@ -55,6 +55,11 @@ type server struct {
 // New makes the handler of all pages. It panics when the embedded catalogue or assets are broken: that is a bug that
 // the first test finds.
 func New(c Config) http.Handler {
+	s := newServer(c)
+	return s.wrap(s.under(s.table()))
+}
+
+func newServer(c Config) *server {
 	s := &server{Config: c}
 	if s.Now == nil {
 		s.Now = time.Now
@@ -73,10 +78,14 @@ func New(c Config) http.Handler {
 		s.Sessions = s.Accounts.SessionStore()
 	}
 	s.sessions = newSessions(s.Sessions, strings.HasPrefix(c.BaseURL, "https://"))
+	return s
+}
 
+// wrap adds what every answer gets. Only pages are compressed: streams must not wait for a full block.
+func (s *server) wrap(h http.Handler) http.Handler {
 	zip, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.ContentTypes([]string{"text/html"}))
 	if err != nil {
 		panic(fmt.Sprintf("web: gzip: %v", err))
 	}
-	return secure(http.NewCrossOriginProtection().Handler(zip(s.routes())))
+	return secure(http.NewCrossOriginProtection().Handler(zip(h)))
 }

@@ -291,3 +291,5 @@ func TestOperatorPagesAreForOperators(t *testing.T) {
 	}
 	r.get("/de/provider").is(403, "").has("Sie bieten noch keine GPUs an.")
 }
+
+func noon() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }
