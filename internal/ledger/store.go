@@ -82,11 +82,19 @@ func held(ctx context.Context, q db.Querier, account string) (money.Micro, error
 }
 
 func lines(ctx context.Context, q db.Querier, owner string, before int64, limit int) ([]Line, error) {
-	return db.All[Line](ctx, q, sqlLines, owner, before, limit)
+	return inUTC(db.All[Line](ctx, q, sqlLines, owner, before, limit))
 }
 
 func about(ctx context.Context, q db.Querier, subject, owner string) ([]Line, error) {
-	return db.All[Line](ctx, q, sqlAbout, subject, owner)
+	return inUTC(db.All[Line](ctx, q, sqlAbout, subject, owner))
+}
+
+// inUTC makes times independent of the zone of the process that reads them.
+func inUTC(list []Line, err error) ([]Line, error) {
+	for i := range list {
+		list[i].At = list[i].At.UTC()
+	}
+	return list, err
 }
 
 func audit(ctx context.Context, q db.Querier) (Audit, error) {

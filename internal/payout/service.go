@@ -59,7 +59,7 @@ func (s *Service) Of(ctx context.Context, provider string, limit int) ([]Payout,
 const maxList = 1000
 
 func errNoProvider() error {
-	return fault.New(fault.Forbidden, "provider_required", "Only an approved provider can do this")
+	return fault.New(fault.Forbidden, "provider_required", "This account doesn't provide GPUs")
 }
 
 // Next says when the provider's next payout is and what it would hold.

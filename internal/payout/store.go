@@ -152,10 +152,16 @@ func payoutsOf(ctx context.Context, q db.Querier, provider string, limit int) ([
 	return inUTC(db.All[Payout](ctx, q, sqlPayoutsOf, provider, limit))
 }
 
-// inUTC gives period ends as the dates that they are.
+// inUTC makes times independent of the zone of the process that reads them: a period end is a date.
 func inUTC(list []Payout, err error) ([]Payout, error) {
 	for i := range list {
-		list[i].PeriodEnd = list[i].PeriodEnd.UTC()
+		p := &list[i]
+		p.PeriodEnd, p.PlannedAt = p.PeriodEnd.UTC(), p.PlannedAt.UTC()
+		for _, t := range []*time.Time{p.SendingAt, p.SettledAt} {
+			if t != nil {
+				*t = t.UTC()
+			}
+		}
 	}
 	return list, err
 }
