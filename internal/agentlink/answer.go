@@ -18,7 +18,7 @@ func (l *Link) Hello(ctx context.Context, now time.Time, host string, m protocol
 	}
 	// The benchmark is asked for before the hardware is recorded: if this process dies in between, the next hello is
 	// still a change.
-	if l.fleet.Changes(now, h, m) {
+	if len(m.Hardware.GPUs) > 0 && l.fleet.Changes(now, h, m) {
 		reason := benchmark.HardwareChanged
 		if h.Hardware == nil {
 			reason = benchmark.Connected

@@ -329,12 +329,10 @@ func TestManyRequestAtOnce(t *testing.T) {
 	}
 }
 
-func TestHostWithoutGPUsIsNotOrdered(t *testing.T) {
+func TestHostWithoutGPUsIsNotDue(t *testing.T) {
 	w := newWorld(t, 0)
 	w.request(monday)
-	if w.order() != nil {
-		t.Error("ordered")
-	}
+	wantRefusal(t, w.commit(monday, protocol.BenchCommit{Run: w.order().Run}).Refusal, "commit_wrong")
 	if n, err := w.Due(w.ctx, monday.Add(time.Hour)); err != nil || n != 0 {
 		t.Errorf("%d %v", n, err)
 	}

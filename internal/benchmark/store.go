@@ -38,10 +38,9 @@ func lockOpenRun(ctx context.Context, tx db.Tx, host string) (runRow, error) {
 	return db.One[runRow](ctx, tx, `SELECT `+rowColumns+` FROM benchmark_run r WHERE r.host_id = $1 AND r.state IN ('requested', 'running') FOR NO KEY UPDATE`, host)
 }
 
-// orderedRun is the open run of a host that has GPUs and none of them let.
+// orderedRun is the open run of a host none of whose GPUs is let.
 func orderedRun(ctx context.Context, q db.Querier, host string) (runRow, error) {
 	return db.One[runRow](ctx, q, `SELECT `+rowColumns+` FROM benchmark_run r WHERE r.host_id = $1 AND r.state IN ('requested', 'running')
-		AND EXISTS (SELECT 1 FROM gpu g WHERE g.host_id = r.host_id AND g.present)
 		AND NOT EXISTS (SELECT 1 FROM gpu g JOIN claim c ON c.gpu_id = g.id WHERE g.host_id = r.host_id AND upper_inf(c.during))`, host)
 }
 
