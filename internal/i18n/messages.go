@@ -416,5 +416,6 @@ type Messages struct {
 		Revoke     string `toml:"revoke"`
 		Revoked    string `toml:"revoked"`
 	} `toml:"install"`
-	TokenStates map[string]Tmpl `toml:"token_states"`
+	TokenStates   map[string]Tmpl `toml:"token_states"`
+	RentalDetails map[string]Tmpl `toml:"rental_details"`
 }

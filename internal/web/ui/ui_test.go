@@ -118,7 +118,7 @@ func pages(v *View) map[string]templ.Component {
 		"audit-bad":        AuditPage(v, ledger.Audit{Sum: 1, Unbalanced: []string{"txn_1"}}),
 		"test-money":       TestMoneyPage(v, TestMoney{Key: "k", Amount: "100", Accounts: []account.Account{{ID: "acc_1", Name: "Maria"}}}),
 		"outbox":           OutboxPage(v, []notice.Mail{{ID: "eml_1", Subject: "Approved", To: "a@b.example", Body: "Run this", CreatedAt: now}}),
-		"error":            ErrorPage(v, 404, v.M.Errors.NotFoundTitle, v.M.Errors.NotFound),
+		"error":            ErrorPage(v, 404, v.M.Errors.NotFoundTitle, v.M.Errors.Internal),
 	}
 }
 
