@@ -3,6 +3,7 @@ package notice
 import (
 	"context"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/mail"
@@ -60,7 +61,7 @@ func (s *Service) deliverOne(ctx context.Context, now time.Time) (tried, sent bo
 	if ctx.Err() != nil {
 		return true, false, ctx.Err() // the pass ended, not the server: it doesn't count
 	}
-	return true, false, c.markFailed(after, now.Add(pause(m.Attempts)), failure.Error())
+	return true, false, c.markFailed(after, now.Add(pause(m.Attempts)), storable(failure.Error()))
 }
 
 // pause is how long a mail waits that has failed before that often: 1 min, 2, 4 … 6 h.
@@ -72,6 +73,15 @@ func pause(before int) time.Duration {
 		}
 	}
 	return p
+}
+
+// storable cuts what a mail server said to what the database takes.
+func storable(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\x00", "")
+	if r := []rune(s); len(r) > 500 {
+		s = string(r[:500]) + "…"
+	}
+	return s
 }
 
 // secrets are enrolment tokens. The database keeps them only hashed, so a mail that has been sent forgets them too.

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/account"
@@ -138,64 +137,31 @@ func New(d *db.DB, a *account.Service, n *notice.Service, t Tokens, base string)
 	return &Service{db: d, accounts: a, notices: n, tokens: t, base: base}
 }
 
-var errStub = errors.New("not built yet")
-
-// Open gives the account's open application, making a draft with the person's name and email when there is none.
-// Fault: already_provider.
-func (s *Service) Open(ctx context.Context, now time.Time, who account.Identity) (Application, error) {
-	return Application{}, errStub
-}
-
-// Current gives the account's newest application; false when it never had one.
+// Current gives the account's newest application with its events; false when it never had one.
 func (s *Service) Current(ctx context.Context, accountID string) (Application, bool, error) {
-	return Application{}, false, errStub
+	a, found, err := findCurrent(ctx, s.db, accountID)
+	if err != nil || !found {
+		return Application{}, false, err
+	}
+	a.Events, err = listEvents(ctx, s.db, a.ID)
+	return a, err == nil, err
 }
 
-// Save keeps a draft (or the answers to a request for information) as it was typed, however wrong.
-func (s *Service) Save(ctx context.Context, now time.Time, who account.Identity, f Form) error {
-	return errStub
-}
+// Queue lists the applications that wait for an operator, by due date. Those whose applicant was asked something come
+// last: they wait for the applicant first.
+func (s *Service) Queue(ctx context.Context) ([]Application, error) { return listQueue(ctx, s.db) }
 
-// Submit saves and submits; when something is wrong the form is saved all the same, and the fault holds each field.
-func (s *Service) Submit(ctx context.Context, now time.Time, who account.Identity, f Form) (Application, error) {
-	return Application{}, errStub
-}
-
-// Withdraw ends an application before a decision. Fault: application_decided.
-func (s *Service) Withdraw(ctx context.Context, now time.Time, who account.Identity) error {
-	return errStub
-}
-
-// Queue lists the applications that wait for an operator, by due date.
-func (s *Service) Queue(ctx context.Context) ([]Application, error) { return nil, errStub }
-
-// ByID gives one application with its events.
+// ByID gives one application with its events. Fault: application_not_found.
 func (s *Service) ByID(ctx context.Context, id string) (Application, error) {
-	return Application{}, errStub
-}
-
-// Findings says what a machine noticed about an application.
-func (s *Service) Findings(ctx context.Context, a Application) ([]Finding, error) {
-	return nil, errStub
-}
-
-// Approve makes the account a provider, issues an enrolment token and mails the install command, in one transaction.
-// Faults: application_decided, enterprise_requirements (UPS, 6 months, 24/7), max_hosts_invalid, models_required.
-func (s *Service) Approve(ctx context.Context, now time.Time, operator account.Identity, id string, a Approval) error {
-	return errStub
-}
-
-// RequestInformation asks the applicant. Faults: reason_required, application_decided.
-func (s *Service) RequestInformation(ctx context.Context, now time.Time, operator account.Identity, id, question string) error {
-	return errStub
-}
-
-// Reject ends it. Faults: reason_required, application_decided.
-func (s *Service) Reject(ctx context.Context, now time.Time, operator account.Identity, id, reason string) error {
-	return errStub
+	a, err := findApplication(ctx, s.db, id)
+	if err != nil {
+		return Application{}, err
+	}
+	a.Events, err = listEvents(ctx, s.db, id)
+	return a, err
 }
 
 // Of gives the provider of an account; false when it is none.
 func (s *Service) Of(ctx context.Context, accountID string) (Provider, bool, error) {
-	return Provider{}, false, errStub
+	return findProvider(ctx, s.db, accountID)
 }
