@@ -9,9 +9,10 @@ import (
 	"github.com/gpunex/gpunex/internal/protocol"
 )
 
-// telling is a heartbeat's arrival that said of a rental that it runs.
+// telling is a heartbeat's arrival that said of a rental that it runs, or that it ran until it exited or was stopped.
 type telling struct {
-	at time.Time
+	at   time.Time
+	runs bool
 	// fresh: no newer heartbeat of the host had arrived before.
 	fresh bool
 	// sure: the platform has answered. One that died meanwhile may or may not have counted it.
@@ -25,26 +26,33 @@ func (o *oracle) heard(now time.Time, host int, hb protocol.Heartbeat, sure bool
 		o.newest[host] = hb.HostTime
 	}
 	for _, s := range hb.Workloads {
-		if t := o.runs[s.Rental]; s.Phase == protocol.PhaseRunning && t != nil && t.host == host {
-			t.told = append(t.told, telling{at: now, fresh: fresh, sure: sure})
+		t := o.runs[s.Rental]
+		if t == nil || t.host != host {
+			continue
+		}
+		switch runs := s.Phase == protocol.PhaseRunning; {
+		case runs, s.Phase == protocol.PhaseExited, s.Phase == protocol.PhaseStopped:
+			t.told = append(t.told, telling{at: now, runs: runs, fresh: fresh, sure: sure})
 		}
 	}
 }
 
 // confirmed is how long a container ran by what the platform was told: the stretches between two tellings that aren't
-// longer than unreachable, up to an end.
-func confirmed(told []telling, unreachable time.Duration, until time.Time, count func(telling) bool) time.Duration {
+// longer than unreachable. The first that it runs starts the clock, unless a stop was asked for before; what comes after
+// the rental's end is too late.
+func confirmed(told []telling, unreachable time.Duration, stop, end *time.Time, count func(telling) bool) time.Duration {
 	var sum time.Duration
 	var last time.Time
 	for _, t := range told {
-		if !count(t) {
+		began := !last.IsZero()
+		if !count(t) || end != nil && t.at.After(*end) || !began && (!t.runs || stop != nil && t.at.After(*stop)) {
 			continue
 		}
 		at := t.at
-		if !until.IsZero() && at.After(until) {
-			at = until
+		if stop != nil && at.After(*stop) {
+			at = *stop
 		}
-		if d := at.Sub(last); !last.IsZero() && d > 0 && t.at.Sub(last) <= unreachable {
+		if d := at.Sub(last); began && d > 0 && t.at.Sub(last) <= unreachable {
 			sum += d
 		}
 		last = t.at
@@ -55,10 +63,13 @@ func confirmed(told []telling, unreachable time.Duration, until time.Time, count
 // checkTime: billed is what the platform was told of, and never more than what ran.
 //
 // Three bounds hold, to the millisecond:
-//   - at most the time between reports of a running container that arrived at most `unreachable` apart;
+//   - at most the time between reports that arrived at most `unreachable` apart (the platform knows nothing else);
 //   - at least that, of the reports that were answered and came in order, unless money or a maximum ended it;
-//   - at most the time that the container truly ran, and beside it only how late the last report of its running came: a
-//     report that was under way when the container ended is the newest that the platform has.
+//   - at most the time that the container truly ran and, beside it, from its end until the last report arrived that it
+//     runs or ran. An end is billed when it is heard of, not when it was, and a report of its running may have been under
+//     way. By the first bound that is never more than `unreachable` for one report.
+//
+// A rental whose container never ended, and every one while no report is late, has no such excess.
 func (w *World) checkTime(s standing) error {
 	t := w.oracle.runs[s.ID]
 	if t == nil {
@@ -68,18 +79,12 @@ func (w *World) checkTime(s standing) error {
 		return nil
 	}
 	var errs []error
-	var until time.Time
-	if s.StopAt != nil {
-		until = *s.StopAt
-	}
 	unreachable := w.p.cfg.Unreachable
-	most := confirmed(t.told, unreachable, until, func(telling) bool { return true }).Milliseconds()
+	most := confirmed(t.told, unreachable, s.StopAt, s.EndedAt, func(telling) bool { return true }).Milliseconds()
 	if s.BilledMS > most {
 		errs = append(errs, fmt.Errorf("time: billed %d ms, but reports confirm %d ms", s.BilledMS, most))
 	}
-	least := confirmed(t.told, unreachable, until, func(x telling) bool {
-		return x.fresh && x.sure && (s.EndedAt == nil || x.at.Before(*s.EndedAt)) && (s.StopAt == nil || !t.told[0].at.After(until))
-	}).Milliseconds()
+	least := confirmed(t.told, unreachable, s.StopAt, s.EndedAt, func(x telling) bool { return x.fresh && x.sure }).Milliseconds()
 	if limit, ok := s.limit(); ok {
 		least = min(least, limit)
 	}
@@ -87,22 +92,27 @@ func (w *World) checkTime(s standing) error {
 		errs = append(errs, fmt.Errorf("time: billed %d ms, but reports in time confirm %d ms", s.BilledMS, least))
 	}
 	ran := w.oracle.ran(s.ID, w.now)
-	if extra := t.late(); s.BilledMS > (ran + extra).Milliseconds() {
-		errs = append(errs, fmt.Errorf("time: billed %d ms, but the container ran %d ms, with %d ms for late reports", s.BilledMS, ran.Milliseconds(), extra.Milliseconds()))
+	if extra := t.late(s); s.BilledMS > (ran + extra).Milliseconds() {
+		errs = append(errs, fmt.Errorf("time: billed %d ms, but the container ran %d ms, and its end was heard of %d ms later", s.BilledMS, ran.Milliseconds(), extra.Milliseconds()))
 	}
 	return errors.Join(errs...)
 }
 
-// late is how long after a container's end the last report of its running arrived that was the newest then.
-func (t *truth) late() time.Duration {
+// late is how long after a container's end the last report arrived that could still be billed.
+func (t *truth) late(s standing) time.Duration {
 	if t.ended.IsZero() {
 		return 0
 	}
 	var extra time.Duration
 	for _, x := range t.told {
-		if x.fresh && x.at.After(t.ended) {
-			extra = max(extra, x.at.Sub(t.ended))
+		at := x.at
+		if s.EndedAt != nil && at.After(*s.EndedAt) {
+			continue
 		}
+		if s.StopAt != nil && at.After(*s.StopAt) {
+			at = *s.StopAt
+		}
+		extra = max(extra, at.Sub(t.ended))
 	}
 	return extra
 }

@@ -38,7 +38,7 @@ func (w *World) quote(ctx context.Context, b *buyer, h *host, gpus int) (*market
 // order is what a customer might send for a quote.
 func (w *World) order(q *market.Quote) rental.Order {
 	o := rental.Order{QuoteID: q.ID, IdemKey: "k-" + strconv.Itoa(w.step) + "-" + strconv.Itoa(w.rng.IntN(1000)), Image: "gpunex/hello:1"}
-	switch n := w.rng.IntN(20); {
+	switch n := w.rng.IntN(30); {
 	case n < 1:
 		o.Image = "gpunex/missing:1"
 	case n < 2:

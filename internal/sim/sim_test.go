@@ -106,9 +106,10 @@ func TestInvariantsHaveTeeth(t *testing.T) {
 		{"charge rounded up", "money:", `UPDATE rental SET charged = charged + 1 WHERE id = (SELECT id FROM rental WHERE charged > 0 LIMIT 1)`},
 		{"time billed that didn't run", "time:", `UPDATE rental SET billed_ms = billed_ms + 86400000 WHERE id = (SELECT id FROM rental WHERE billed_ms > 0 LIMIT 1)`},
 		{"time billed twice for one beat", "time:", `UPDATE rental SET billed_ms = billed_ms + 10000 WHERE id = (SELECT id FROM rental WHERE state = 'ended' AND billed_ms > 0 LIMIT 1)`},
-		{"time forgotten", "past:", `UPDATE rental SET billed_ms = billed_ms - 1 WHERE id = (SELECT id FROM rental WHERE billed_ms > 0 LIMIT 1)`},
+		{"time forgotten", "past:", `UPDATE rental SET billed_ms = billed_ms - 1, settled_ms = least(settled_ms, billed_ms - 1) WHERE id = (SELECT id FROM rental WHERE billed_ms > 0 LIMIT 1)`},
 		{"GPU let twice", "overlap:", `ALTER TABLE claim DROP CONSTRAINT gpu_let_once; INSERT INTO claim (rental_id, gpu_id, during)
-			SELECT (SELECT id FROM rental WHERE id <> c.rental_id LIMIT 1), gpu_id, during FROM claim c WHERE NOT isempty(during) LIMIT 1`},
+			SELECT r.id, c.gpu_id, c.during FROM claim c JOIN rental r ON NOT EXISTS (SELECT FROM claim d WHERE d.rental_id = r.id AND d.gpu_id = c.gpu_id)
+			WHERE NOT isempty(c.during) LIMIT 1`},
 		{"claim left open", "claims:", `UPDATE claim SET during = tstzrange('2100-01-01', NULL) WHERE rental_id = (SELECT id FROM rental WHERE state = 'ended' ORDER BY id LIMIT 1)`},
 		{"money from nowhere", "customer", `UPDATE ledger_account SET balance = balance + 1 WHERE code LIKE 'customer:%'`},
 		{"hold left", "still holds", `UPDATE ledger_account SET balance = 5 WHERE code = 'hold:' || (SELECT id FROM rental WHERE state = 'ended' AND charged > 0 LIMIT 1)`},

@@ -22,15 +22,15 @@ var steps []step
 
 func init() { // rest and advance take steps themselves
 	steps = []step{
-		{"advance", 34, (*World).advance},
-		{"rent", 20, (*World).rent},
+		{"advance", 30, (*World).advance},
+		{"rent", 22, (*World).rent},
 		{"rent twice", 2, (*World).rentTwice},
-		{"stop", 9, (*World).stop},
+		{"stop", 6, (*World).stop},
 		{"provider stops", 1, (*World).providerStop},
 		{"exit", 4, (*World).exit},
 		{"lose", 2, (*World).lose},
 		{"engine away", 2, (*World).engineAway},
-		{"cut off", 4, (*World).cutOff},
+		{"cut off", 5, (*World).cutOff},
 		{"agent restart", 3, (*World).agentRestart},
 		{"agent down", 2, (*World).agentDown},
 		{"platform restart", 3, (*World).platformRestart},
@@ -39,7 +39,7 @@ func init() { // rest and advance take steps themselves
 		{"price", 3, (*World).price},
 		{"log", 2, (*World).log},
 		{"fund", 1, (*World).giveFunds},
-		{"long", 3, (*World).long},
+		{"long", 6, (*World).long},
 		{"calm", 2, (*World).settle},
 		{"payday", 1, (*World).payday},
 	}
@@ -102,7 +102,7 @@ func (w *World) advance(ctx context.Context) error {
 }
 
 func (w *World) long(ctx context.Context) error {
-	d := w.between(2*time.Minute, 25*time.Minute)
+	d := w.between(2*time.Minute, 40*time.Minute)
 	w.note("long %s", d)
 	return w.passes(ctx, d, 25*time.Second)
 }
@@ -151,16 +151,24 @@ func (w *World) someContainer() (*host, string) {
 	return o.h, o.rental
 }
 
+// someHost draws a host, rather one that has something to lose.
+func (w *World) someHost() *host {
+	if l := w.someRental(); l != nil && w.rng.IntN(2) == 0 {
+		return l.host
+	}
+	return pick(w, w.hosts)
+}
+
 func (w *World) engineAway(context.Context) error {
-	h, d := pick(w, w.hosts), w.between(5*time.Second, 3*time.Minute)
+	h, d := w.someHost(), w.between(5*time.Second, 3*time.Minute)
 	w.note("%s: engine away for %s", h.name, d)
 	h.goAway(w.now.Add(d))
 	return nil
 }
 
 func (w *World) cutOff(context.Context) error {
-	h, d := pick(w, w.hosts), w.between(15*time.Second, 2*time.Minute)
-	if w.chance(0.3) {
+	h, d := w.someHost(), w.between(15*time.Second, 2*time.Minute)
+	if w.chance(0.4) {
 		d = w.between(2*time.Minute, 15*time.Minute)
 	}
 	w.note("%s: cut off for %s", h.name, d)
@@ -169,13 +177,13 @@ func (w *World) cutOff(context.Context) error {
 }
 
 func (w *World) agentRestart(context.Context) error {
-	h := pick(w, w.hosts)
+	h := w.someHost()
 	w.note("%s: agent restarts", h.name)
 	return h.boot()
 }
 
 func (w *World) agentDown(context.Context) error {
-	h, d := pick(w, w.hosts), w.between(15*time.Second, 12*time.Minute)
+	h, d := w.someHost(), w.between(15*time.Second, 12*time.Minute)
 	w.note("%s: agent down for %s", h.name, d)
 	h.halt()
 	h.downUntil = w.now.Add(d)
@@ -189,7 +197,7 @@ func (w *World) platformRestart(context.Context) error {
 }
 
 func (w *World) benchmark(ctx context.Context) error {
-	h := pick(w, w.hosts)
+	h := w.someHost()
 	_, err := w.p.Benchmarks.Request(ctx, w.now, h.id, "requested")
 	w.note("%s: benchmark requested: %s", h.name, outcome(err))
 	return accept(err)
