@@ -12,6 +12,7 @@ import (
 // telling is a heartbeat's arrival that said of a rental that it runs, or that it ran until it exited or was stopped.
 type telling struct {
 	at   time.Time
+	sent time.Time
 	runs bool
 	// fresh: no newer heartbeat of the host had arrived before.
 	fresh bool
@@ -20,7 +21,7 @@ type telling struct {
 }
 
 // heard notes that a heartbeat has arrived.
-func (o *oracle) heard(now time.Time, host int, hb protocol.Heartbeat, sure bool) {
+func (o *oracle) heard(now, sent time.Time, host int, hb protocol.Heartbeat, sure bool) {
 	fresh := hb.HostTime.After(o.newest[host])
 	if fresh {
 		o.newest[host] = hb.HostTime
@@ -32,7 +33,7 @@ func (o *oracle) heard(now time.Time, host int, hb protocol.Heartbeat, sure bool
 		}
 		switch runs := s.Phase == protocol.PhaseRunning; {
 		case runs, s.Phase == protocol.PhaseExited, s.Phase == protocol.PhaseStopped:
-			t.told = append(t.told, telling{at: now, runs: runs, fresh: fresh, sure: sure})
+			t.told = append(t.told, telling{at: now, sent: sent, runs: runs, fresh: fresh, sure: sure})
 		}
 	}
 }
@@ -92,13 +93,15 @@ func (w *World) checkTime(s standing) error {
 		errs = append(errs, fmt.Errorf("time: billed %d ms, but reports in time confirm %d ms", s.BilledMS, least))
 	}
 	ran := w.oracle.ran(s.ID, w.now)
+	w.excess = max(w.excess, time.Duration(s.BilledMS)*time.Millisecond-ran)
 	if extra := t.late(s); s.BilledMS > (ran + extra).Milliseconds() {
 		errs = append(errs, fmt.Errorf("time: billed %d ms, but the container ran %d ms, and its end was heard of %d ms later", s.BilledMS, ran.Milliseconds(), extra.Milliseconds()))
 	}
 	return errors.Join(errs...)
 }
 
-// late is how long after a container's end the last report arrived that could still be billed.
+// late is how long after a container's end the last report arrived that could still be billed. A report that says that it
+// runs, sent after its end, is a lie and excuses nothing.
 func (t *truth) late(s standing) time.Duration {
 	if t.ended.IsZero() {
 		return 0
@@ -106,7 +109,7 @@ func (t *truth) late(s standing) time.Duration {
 	var extra time.Duration
 	for _, x := range t.told {
 		at := x.at
-		if s.EndedAt != nil && at.After(*s.EndedAt) {
+		if s.EndedAt != nil && at.After(*s.EndedAt) || x.runs && x.sent.After(t.ended) {
 			continue
 		}
 		if s.StopAt != nil && at.After(*s.StopAt) {

@@ -41,7 +41,8 @@ func TestWorld(t *testing.T) {
 			if err := w.Run(t.Context(), *stepsFlag); err != nil {
 				report(t, w, err)
 			}
-			t.Logf("%s of virtual time, %d rentals: %s", w.clock(), len(w.rentals), w.census())
+			t.Logf("%s of virtual time, %d rentals: %s; payouts: %d paid, %d returned; at most %s billed beside what ran",
+				w.clock(), len(w.rentals), w.census(), w.paid, w.returned, w.excess)
 		})
 	}
 }
@@ -138,6 +139,26 @@ func TestInvariantsHaveTeeth(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
+}
+
+// TestLyingLinkIsNoticed: hosts whose heartbeats say for ever that ended workloads run are billed, and the oracle of the
+// true running time says so.
+func TestLyingLinkIsNoticed(t *testing.T) {
+	w := newWorld(t, 5, 3)
+	for _, h := range w.hosts {
+		h.wire.lie = true
+	}
+	for range 150 {
+		err := w.Step(t.Context())
+		if err == nil {
+			continue
+		}
+		if !strings.Contains(err.Error(), "time: billed") && !strings.Contains(err.Error(), "settled:") {
+			t.Fatalf("another error: %v", err)
+		}
+		return
+	}
+	t.Fatal("nobody noticed")
 }
 
 // broken checks what a statement leaves behind, and undoes it.

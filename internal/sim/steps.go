@@ -253,6 +253,8 @@ func (w *World) payday(ctx context.Context) error {
 
 func (w *World) pay(ctx context.Context) error {
 	sum, err := w.p.Pay(ctx, w.now)
+	w.paid += sum.Paid
+	w.returned += sum.Returned
 	if err == nil && sum.Open > 0 {
 		err = errors.New("the simulated rail left payouts open")
 	}

@@ -20,13 +20,16 @@ type wire struct {
 	cut time.Time
 	// held are heartbeats that are under way and come late.
 	held []late
+	// lie makes the wire say that what has ended runs: the invariants must notice.
+	lie bool
 	// last is the newest heartbeat that was sent, for replays.
-	last *protocol.Heartbeat
+	last *late
 }
 
+// late is a heartbeat that has been sent and comes, perhaps again, later.
 type late struct {
-	due  time.Time
-	beat protocol.Heartbeat
+	sent, due time.Time
+	beat      protocol.Heartbeat
 }
 
 // The probabilities that a message meets.
@@ -112,25 +115,31 @@ func (l *wire) Result(ctx context.Context, m protocol.BenchResult) (protocol.Ben
 func (l *wire) Heartbeat(ctx context.Context, m protocol.Heartbeat) (protocol.HeartbeatReply, error) {
 	if !l.isCut() && l.w.chance(pLate) {
 		due := l.w.now.Add(l.w.between(time.Second, 40*time.Second))
-		l.held = append(l.held, late{due: due, beat: m})
+		l.held = append(l.held, late{sent: l.w.now, due: due, beat: m})
 		l.w.note("  %s: heartbeat late", l.h.name)
 		return protocol.HeartbeatReply{}, errLost
 	}
 	old := l.last
-	reply, err := send(l, "heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, m) })
-	l.last = &m
+	reply, err := send(l, "heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, l.w.now, m) })
+	l.last = &late{sent: l.w.now, beat: m}
 	if old != nil && !l.isCut() && l.w.chance(pReplay) {
 		l.w.note("  %s: heartbeat replayed", l.h.name)
-		_, _ = arrive(l, "replayed heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, *old) })
+		_, _ = arrive(l, "replayed heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, old.sent, old.beat) })
 	}
 	return reply, err
 }
 
 // beat delivers a heartbeat, and the oracle hears of it.
-func (l *wire) beat(ctx context.Context, m protocol.Heartbeat) (protocol.HeartbeatReply, error) {
+func (l *wire) beat(ctx context.Context, sent time.Time, m protocol.Heartbeat) (protocol.HeartbeatReply, error) {
+	m.Workloads = slices.Clone(m.Workloads)
+	for i := range m.Workloads {
+		if l.lie && m.Workloads[i].Phase.Final() {
+			m.Workloads[i].Phase = protocol.PhaseRunning
+		}
+	}
 	reply, err := l.w.p.link.Heartbeat(ctx, l.w.now, l.h.id, m)
 	l.w.oracle.look(l.w.now, l.h)
-	l.w.oracle.heard(l.w.now, l.h.index, m, err == nil)
+	l.w.oracle.heard(l.w.now, sent, l.h.index, m, err == nil)
 	return reply, err
 }
 
@@ -144,7 +153,7 @@ func (l *wire) flush(ctx context.Context) {
 			continue
 		}
 		l.w.note("  %s: heartbeat arrives late", l.h.name)
-		_, _ = arrive(l, "late heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, b.beat) })
+		_, _ = arrive(l, "late heartbeat", func() (protocol.HeartbeatReply, error) { return l.beat(ctx, b.sent, b.beat) })
 	}
 }
 

@@ -43,7 +43,10 @@ type World struct {
 	hosts     []*host
 	rentals   []*let
 	names     map[string]string // rental's identifier → its name in the trace
-	broken    error             // what a host's call met that is no fault of the wire
+	excess    time.Duration     // the most that was billed beside what ran, for want of news
+	paid      int               // payouts, as the runs said that lived to say it
+	returned  int
+	broken    error // what a host's call met that is no fault of the wire
 }
 
 // seller is a provider.
