@@ -16,7 +16,7 @@ const (
 		coalesce(pr.micro, 0) AS micro, b.passed IS NOT NULL AS measured, coalesce(b.passed AND b.proof_ok, false) AS passed,
 		coalesce(b.score, 0) AS score, coalesce(b.health, 0) AS health, coalesce(c.rental_id, '') AS rental,
 		h.city, h.country, h.region,
-		coalesce((h.hardware->>'cpus')::int, 0) AS cpus, coalesce((h.hardware->>'ram_mib')::bigint, 0) AS ram_mib,
+		coalesce((h.hardware->>'cpus')::bigint, 0) AS cpus, coalesce((h.hardware->>'ram_mib')::bigint, 0) AS ram_mib,
 		coalesce((h.hardware->>'disk_mib')::bigint, 0) AS disk_mib, coalesce(h.hardware->>'driver', '') AS driver,
 		coalesce(h.hardware->>'cuda', '') AS cuda, coalesce(h.hardware->>'runtime', '') AS runtime,
 		coalesce(h.hardware->'isolation'->>-1, '') AS isolation

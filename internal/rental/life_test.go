@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
 	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/ledger"
@@ -358,5 +359,77 @@ func TestForeignReports(t *testing.T) {
 	w.must(w.beat(is(r, protocol.PhaseRunning)))
 	if got := w.get(r); got.State != Running {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A host that never says that it has stopped keeps nobody's money.
+func TestStoppingHasALimit(t *testing.T) {
+	w := newWorld(t, 1)
+	c := w.customer(10 * money.USDC)
+	r := w.rent(c, 1)
+	w.must(w.beat(is(r, protocol.PhaseRunning)))
+	w.run(r, time.Minute)
+	_, err := w.Stop(t.Context(), w.now, w.owner, r.ID)
+	w.must(err)
+	if r = w.get(r); r.StopReason != ProviderStopped {
+		t.Errorf("got %+v", r)
+	}
+	_, err = w.Stop(t.Context(), w.now, c, r.ID)
+	w.must(err)
+	if live := r.Live(w.now.Add(20*time.Second), 30*time.Second); live != rate/60 {
+		t.Errorf("live after the stop: %d", live)
+	}
+	w.run(r, 30*time.Minute)
+	if got := w.get(r); got.State != Stopping || got.BilledMS != 60_000 {
+		t.Fatalf("got %+v", got)
+	}
+	w.run(r, 10*time.Second)
+	if got := w.get(r); got.EndReason != ProviderStopped || got.Attributed != "provider" || got.Charged != rate/60 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhoMay(t *testing.T) {
+	w := newWorld(t, 1)
+	c, stranger := w.customer(10*money.USDC), w.customer(0)
+	r := w.rent(c, 1)
+	operator := stranger
+	operator.Account.Operator = true
+	for name, x := range map[string]struct {
+		who       account.Identity
+		get, stop bool
+	}{
+		"stranger": {stranger, false, false}, "operator": {operator, true, false}, "provider": {w.owner, true, true}, "customer": {c, true, true},
+	} {
+		if _, err := w.Get(t.Context(), x.who, r.ID); x.get != (err == nil) || err != nil && !fault.Is(err, "rental_not_found") {
+			t.Errorf("%s gets: %v", name, err)
+		}
+		if !x.stop {
+			if _, err := w.Stop(t.Context(), w.now, x.who, r.ID); !fault.Is(err, "rental_not_found") {
+				t.Errorf("%s stops: %v", name, err)
+			}
+		}
+	}
+	if _, err := w.Get(t.Context(), c, "rnt_x"); !fault.Is(err, "rental_not_found") {
+		t.Errorf("got %v", err)
+	}
+	if list, err := w.List(t.Context(), c, 10); err != nil || len(list) != 1 {
+		t.Errorf("list: %v, %v", list, err)
+	}
+	if list, err := w.OnHosts(t.Context(), w.owner.Account.ID); err != nil || len(list) != 1 {
+		t.Errorf("on hosts: %v, %v", list, err)
+	}
+	if list, err := w.OnHosts(t.Context(), c.Account.ID); err != nil || len(list) != 0 {
+		t.Errorf("on hosts of a customer: %v, %v", list, err)
+	}
+}
+
+func TestWeeksBeginOnMonday(t *testing.T) {
+	for day := range 14 {
+		d := time.Date(2026, 11, 23+day, 0, 0, 0, 0, time.UTC)
+		want := time.Date(2026, 11, 23+day/7*7, 0, 0, 0, 0, time.UTC)
+		if got := monday(d); !got.Equal(want) {
+			t.Errorf("%s: got %s, want %s", d, got, want)
+		}
 	}
 }

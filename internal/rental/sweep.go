@@ -14,6 +14,10 @@ import (
 // lowFunds is how long before money ends the customer is warned.
 const lowFunds = 10 * time.Minute
 
+// stopLimit is how long a stopping rental waits for its host's word. Nothing is billed meanwhile, but the customer's
+// money and the GPUs must not wait for a host that never gives it.
+const stopLimit = 30 * time.Minute
+
 // Sweep does what time does to rentals: settle every five minutes, extend holds, warn and stop before money ends, stop
 // at maxima, end what is lost. One pass; each rental is a transaction of its own, and one that fails keeps no other
 // from its turn.
@@ -55,7 +59,7 @@ func (s *Service) workOf(now time.Time, r record, more money.Micro) (work, error
 	silent := s.silence(now, r.LastSeen)
 	lost := silent > s.cfg.Lost
 	switch {
-	case lost && r.State == Stopping:
+	case r.State == Stopping && (lost || r.StopAt != nil && now.Sub(*r.StopAt) > stopLimit):
 		return work{End: r.StopReason}, nil
 	case lost && r.State != Ended:
 		return work{End: HostOffline}, nil
