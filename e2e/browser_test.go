@@ -130,7 +130,7 @@ func (x *tab) click(role, name string) {
 // sees waits until the page shows the text.
 func (x *tab) sees(text string) {
 	x.t.Helper()
-	x.do(pw.NewPlaywrightAssertions(20_000).Locator(x.GetByText(text).First()).ToBeVisible())
+	x.do(pw.NewPlaywrightAssertions(20_000).Locator(x.Locator("main").GetByText(text).First()).ToBeVisible())
 }
 
 func (x *tab) shot(name string) {
