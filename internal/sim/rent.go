@@ -66,7 +66,7 @@ func (w *World) rent(ctx context.Context) error {
 		return err
 	}
 	if w.chance(0.05) { // a customer who thinks it over until the quote has expired
-		if err := w.passes(ctx, w.between(30*time.Second, 3*time.Minute), 12*time.Second); err != nil {
+		if err := w.passes(ctx, w.between(30*time.Second, 3*time.Minute), 5*time.Second, 20*time.Second); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ func TestWorld(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			fmt.Printf("sim seed=%d steps=%d hosts=%d\n", seed, *stepsFlag, *hostsFlag)
 			w := newWorld(t, seed, *hostsFlag)
 			if err := w.Run(t.Context(), *stepsFlag); err != nil {

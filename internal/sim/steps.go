@@ -23,23 +23,23 @@ var steps []step
 func init() { // rest and advance take steps themselves
 	steps = []step{
 		{"advance", 30, (*World).advance},
-		{"rent", 22, (*World).rent},
+		{"rent", 28, (*World).rent},
 		{"rent twice", 2, (*World).rentTwice},
-		{"stop", 6, (*World).stop},
+		{"stop", 8, (*World).stop},
 		{"provider stops", 1, (*World).providerStop},
-		{"exit", 4, (*World).exit},
+		{"exit", 6, (*World).exit},
 		{"lose", 2, (*World).lose},
 		{"engine away", 2, (*World).engineAway},
 		{"cut off", 5, (*World).cutOff},
-		{"agent restart", 3, (*World).agentRestart},
+		{"agent restart", 2, (*World).agentRestart},
 		{"agent down", 2, (*World).agentDown},
-		{"platform restart", 3, (*World).platformRestart},
+		{"platform restart", 2, (*World).platformRestart},
 		{"benchmark", 2, (*World).benchmark},
 		{"mature", 2, (*World).mature},
 		{"price", 3, (*World).price},
 		{"log", 2, (*World).log},
 		{"fund", 1, (*World).giveFunds},
-		{"long", 6, (*World).long},
+		{"long", 5, (*World).long},
 		{"calm", 2, (*World).settle},
 		{"payday", 1, (*World).payday},
 	}
@@ -79,10 +79,10 @@ func (w *World) pass(ctx context.Context, d time.Duration) error {
 	return w.broken
 }
 
-// passes goes on for a while, in passes of at most a few seconds.
-func (w *World) passes(ctx context.Context, total, most time.Duration) error {
+// passes goes on for a while, in passes of a few seconds.
+func (w *World) passes(ctx context.Context, total, least, most time.Duration) error {
 	for total > 0 {
-		d := min(w.between(most/4, most), total)
+		d := min(w.between(least, most), total)
 		total -= d
 		if err := w.pass(ctx, d); err != nil {
 			return err
@@ -98,13 +98,13 @@ func (w *World) advance(ctx context.Context) error {
 		return w.pass(ctx, d)
 	}
 	w.note("advance %s", d)
-	return w.passes(ctx, d, 12*time.Second)
+	return w.passes(ctx, d, 3*time.Second, 12*time.Second)
 }
 
 func (w *World) long(ctx context.Context) error {
-	d := w.between(2*time.Minute, 40*time.Minute)
+	d := w.between(2*time.Minute, 30*time.Minute)
 	w.note("long %s", d)
-	return w.passes(ctx, d, 25*time.Second)
+	return w.passes(ctx, d, 16*time.Second, 28*time.Second) // nearly unreachable: few beats, the same bounds
 }
 
 func (w *World) exit(context.Context) error {
