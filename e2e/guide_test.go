@@ -210,7 +210,7 @@ func TestGuide(t *testing.T) {
 	operator.do(operator.Locator(`input[name="amount"]`).Fill("50"))
 	operator.do(operator.Locator(`main form button`).Last().Click())
 	operator.sees("50")
-	customer.eventually("H100", "/en/marketplace")
+	customer.visit("/en/marketplace")
 	customer.do(customer.GetByRole("link", pw.PageGetByRoleOptions{Name: regexp.MustCompile("^Rent .*H100")}).First().Click())
 	customer.do(customer.Locator(`input[name="gpus"]`).Fill("1"))
 	customer.do(customer.Locator(`main form button`).First().Click())
@@ -256,7 +256,8 @@ func (x *tab) eventually(text, path string) {
 	var err error
 	for range 30 {
 		x.visit(path)
-		if err = pw.NewPlaywrightAssertions(1000).Locator(x.Locator("main").GetByText(text).First()).ToBeVisible(); err == nil {
+		seen := x.Locator("main").GetByText(text).Locator("visible=true").First()
+		if err = pw.NewPlaywrightAssertions(1000).Locator(seen).ToBeVisible(); err == nil {
 			return
 		}
 	}

@@ -77,6 +77,10 @@ func (s *Services) Tasks() []worker.Task {
 			_, err := s.Notices.Deliver(ctx, now)
 			return err
 		}},
+		{Name: "account.forget_sessions", Every: time.Hour, Run: func(ctx context.Context, now time.Time) error {
+			_, err := s.Accounts.ForgetSessions(ctx, now)
+			return err
+		}},
 		{Name: "rental.mature", Every: 10 * time.Minute, Run: func(ctx context.Context, now time.Time) error {
 			_, err := s.Rentals.Mature(ctx, now)
 			return err
