@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the named parts need, from Debian's or Ubuntu's packages: postgres docker browser node.
+# Installs what the named parts need from Debian's or Ubuntu's packages: postgres docker browser node. Quick when all is
+# there.
 set -euo pipefail
 
 need() {
@@ -7,6 +8,7 @@ need() {
     postgres) compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || echo postgresql ;;
     docker)
       command -v dockerd >/dev/null || echo docker.io
+      command -v docker >/dev/null || [ -e /usr/bin/docker ] || apt_has docker-cli
       command -v iptables >/dev/null || echo iptables ;;
     browser) [ -x /usr/bin/chromium ] || echo chromium ;;
     node) command -v npm >/dev/null || echo nodejs npm ;;
@@ -14,25 +16,29 @@ need() {
   esac
 }
 
-packages=()
-for part in "$@"; do
-  found=$(need "$part")
-  for p in $found; do packages+=("$p"); done
-done
-[ ${#packages[@]} -gt 0 ] || exit 0
+# apt_has names a package where this release has it: newer Debian splits the docker command from docker.io.
+apt_has() { if apt-cache show "$1" >/dev/null 2>&1; then echo "$1"; fi; }
+
+# shellcheck disable=SC2086 # several packages
+missing() { for part in "$@"; do need "$part"; done | sort -u | tr '\n' ' '; }
+
+packages=$(missing "$@")
+[ -n "${packages// /}" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "setup: install these yourself, this is no Debian or Ubuntu: ${packages[*]}" >&2
+  echo "setup: this is no Debian or Ubuntu; install these yourself: $packages" >&2
   exit 1
 fi
 sudo=""
 [ "$(id -u)" = 0 ] || sudo=sudo
-echo "setup: installing ${packages[*]}"
-export DEBIAN_FRONTEND=noninteractive
-$sudo apt-get update -qq
-# The binaries are enough: a cluster that starts by itself would only be in the way.
-if [[ " ${packages[*]} " == *" postgresql "* ]]; then
+apt() { $sudo env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@"; }
+echo "setup: installing $packages"
+apt update
+# The programs are enough: a database that starts by itself would only be in the way.
+if [[ " $packages " == *" postgresql "* && ! -e /etc/postgresql-common/createcluster.conf ]]; then
   $sudo mkdir -p /etc/postgresql-common
-  [ -e /etc/postgresql-common/createcluster.conf ] || echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
+  echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
 fi
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+packages=$(missing "$@") # the lists are newer now
+# shellcheck disable=SC2086 # several packages
+apt install -y --no-install-recommends -o Dpkg::Options::=--force-confold $packages >/dev/null
