@@ -27,7 +27,10 @@ func TestCrashAtEachStep(t *testing.T) {
 	for step, n := range times {
 		crashes := map[int]bool{1: true, min(2, n): true, n: true}
 		for k := range crashes {
-			liveWithCrash(t, step, k)
+			t.Run(fmt.Sprintf("%s %d", step, k), func(t *testing.T) {
+				t.Parallel()
+				liveWithCrash(t, step, k)
+			})
 		}
 	}
 }
@@ -98,6 +101,7 @@ func TestQueriesPrepare(t *testing.T) {
 }
 
 func TestLogs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := w.rent(w.customer(10*money.USDC), 1)
 	send := func(from, to int64) int64 {

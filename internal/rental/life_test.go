@@ -14,6 +14,7 @@ import (
 )
 
 func TestWholeLife(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 8)
 	c := w.customer(25 * money.USDC)
 	avail := ledger.Available(c.Account.ID)
@@ -115,6 +116,7 @@ func TestWholeLife(t *testing.T) {
 }
 
 func TestShortOfFunds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(rate - 1)
 	q := w.quote(c, 1)
@@ -134,6 +136,7 @@ func TestShortOfFunds(t *testing.T) {
 }
 
 func TestFundsRunOut(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(rate + rate/4) // an hour and a quarter
 	r := w.rent(c, 1)
@@ -166,6 +169,7 @@ func TestFundsRunOut(t *testing.T) {
 
 // A host that never stops a workload is paid no more than the customer has.
 func TestNeverBelowZero(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(rate)
 	r := w.rent(c, 1)
@@ -189,6 +193,7 @@ func TestMaximum(t *testing.T) {
 		"spend":    func(o *Order) { o.MaxSpend = rate + rate/2 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 1)
 			c := w.customer(rate + rate/2) // exactly: no warning
 			r := w.rent(c, 1, change)
@@ -224,6 +229,7 @@ func TestEnds(t *testing.T) {
 		"engine":        {protocol.Status{Phase: protocol.PhaseFailed, Code: protocol.FailEngine}, false, HostFault, "provider", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, 1)
 			c := w.customer(10 * money.USDC)
 			r := w.rent(c, 1)
@@ -245,6 +251,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestHostLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	c := w.customer(100 * money.USDC)
 	r, s := w.rent(c, 1), w.rent(c, 1)
@@ -275,6 +282,7 @@ func TestHostLost(t *testing.T) {
 
 // A platform that was away itself has heard nobody: that is no host's fault.
 func TestPlatformAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := w.rent(w.customer(100*money.USDC), 1)
 	w.must(w.beat(is(r, protocol.PhaseRunning)))
@@ -291,6 +299,7 @@ func TestPlatformAway(t *testing.T) {
 }
 
 func TestStartTakesTooLong(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := w.rent(w.customer(100*money.USDC), 1)
 	for range 181 {
@@ -310,6 +319,7 @@ func TestStartTakesTooLong(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := w.rent(w.customer(100*money.USDC), 1)
 	w.must(w.beat()) // not yet begun
@@ -343,6 +353,7 @@ func TestMissing(t *testing.T) {
 }
 
 func TestForeignReports(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	r := w.rent(w.customer(100*money.USDC), 1)
 	mine := w.host
@@ -364,6 +375,7 @@ func TestForeignReports(t *testing.T) {
 
 // A host that never says that it has stopped keeps nobody's money.
 func TestStoppingHasALimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(10 * money.USDC)
 	r := w.rent(c, 1)
@@ -390,6 +402,7 @@ func TestStoppingHasALimit(t *testing.T) {
 }
 
 func TestWhoMay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c, stranger := w.customer(10*money.USDC), w.customer(0)
 	r := w.rent(c, 1)

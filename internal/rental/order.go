@@ -12,8 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/distribution/reference"
-
 	"github.com/gpunex/gpunex/internal/fault"
 )
 
@@ -27,7 +25,15 @@ const (
 	maxKey      = 200
 )
 
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var (
+	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// imageRef is what a host's guard takes for an image's name: what it would refuse isn't the host's fault.
+	imageRef = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]{1,5})?/)?` + // registry
+		`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*` + // path
+		`(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+	// imageID names an image that happens to be on a host, not one that can be pulled.
+	imageID = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
 
 // check finds what is wrong with an order whatever the market says. Faults: key_required, image_required,
 // image_invalid, command_long, env_many, env_invalid, env_forbidden, max_spend_invalid, max_hours_invalid.
@@ -39,7 +45,7 @@ func (o Order) check() error {
 	if strings.TrimSpace(o.Image) == "" {
 		return invalid("image_required", "Enter a container image")
 	}
-	if _, err := reference.ParseNormalizedNamed(o.Image); err != nil || len(o.Image) > maxImage {
+	if len(o.Image) > maxImage || !imageRef.MatchString(o.Image) || imageID.MatchString(o.Image) {
 		return invalid("image_invalid", "This is not the name of a container image, as in docker.io/library/ubuntu:24.04")
 	}
 	size := 0

@@ -30,6 +30,7 @@ func together(n int, f func(i int)) {
 }
 
 func TestOneGPUForTwoHundred(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	const n = 200
 	who, quotes := make([]account.Identity, n), make([]string, n)
@@ -60,6 +61,7 @@ func TestOneGPUForTwoHundred(t *testing.T) {
 }
 
 func TestDoubleClick(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 4)
 	c := w.customer(100 * money.USDC)
 	o := Order{QuoteID: w.quote(c, 1), IdemKey: "k", Image: "ubuntu", Env: map[string]string{"A": "1"}}
@@ -102,6 +104,7 @@ func TestDoubleClick(t *testing.T) {
 }
 
 func TestQuotes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	c := w.customer(100 * money.USDC)
 	q := w.quote(c, 1)
@@ -146,6 +149,8 @@ func TestOrders(t *testing.T) {
 		"no key":     {func(o *Order) { o.IdemKey = "" }, "key_required"},
 		"no image":   {func(o *Order) { o.Image = " " }, "image_required"},
 		"image":      {func(o *Order) { o.Image = "Ubuntu Linux" }, "image_invalid"},
+		"identifier": {func(o *Order) { o.Image = strings.Repeat("a", 64) }, "image_invalid"},
+		"registry":   {func(o *Order) { o.Image = "registry.example.org:5000/team/image:1.0" }, ""},
 		"option":     {func(o *Order) { o.Image = "--privileged" }, "image_invalid"},
 		"arguments":  {func(o *Order) { o.Command = make([]string, 65) }, "command_long"},
 		"long":       {func(o *Order) { o.Command = []string{strings.Repeat("a", 4097)} }, "command_long"},
@@ -168,6 +173,7 @@ func TestOrders(t *testing.T) {
 
 // The database itself forbids what the code never tries.
 func TestDatabaseRefuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(100 * money.USDC)
 	r := w.rent(c, 1)
@@ -191,6 +197,7 @@ func TestDatabaseRefuses(t *testing.T) {
 
 // A clock that was read before the GPU came free makes no claim that overlaps the one before.
 func TestClaimFollowsTheOneBefore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	c := w.customer(100 * money.USDC)
 	r := w.rent(c, 1)
@@ -205,6 +212,7 @@ func TestClaimFollowsTheOneBefore(t *testing.T) {
 
 // Starts, ends, sweeps, heartbeats and test money at once: nothing is lost, nothing waits in a circle for long.
 func TestEverythingAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 4)
 	c := w.customer(1000 * money.USDC)
 	var rs []Rental
