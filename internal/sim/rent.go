@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -179,13 +178,4 @@ func (w *World) halt(ctx context.Context, l *let, who account.Identity, name str
 	err := w.try(0.1, func() error { _, err := w.p.Rentals.Stop(ctx, w.now, who, l.id); return err })
 	w.note("%s: stops %s: %s", name, l.name, outcome(err))
 	return accept(err)
-}
-
-// find gives the rental with an identifier.
-func (w *World) find(id string) (*let, bool) {
-	i := slices.IndexFunc(w.rentals, func(l *let) bool { return l.id == id })
-	if i < 0 {
-		return nil, false
-	}
-	return w.rentals[i], true
 }

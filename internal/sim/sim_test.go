@@ -2,8 +2,10 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +114,7 @@ func TestInvariantsHaveTeeth(t *testing.T) {
 		{"GPU let twice", "overlap:", `ALTER TABLE claim DROP CONSTRAINT gpu_let_once; INSERT INTO claim (rental_id, gpu_id, during)
 			SELECT r.id, c.gpu_id, c.during FROM claim c JOIN rental r ON NOT EXISTS (SELECT FROM claim d WHERE d.rental_id = r.id AND d.gpu_id = c.gpu_id)
 			WHERE NOT isempty(c.during) LIMIT 1`},
-		{"claim left open", "claims:", `UPDATE claim SET during = tstzrange('2100-01-01', NULL) WHERE rental_id = (SELECT id FROM rental WHERE state = 'ended' ORDER BY id LIMIT 1)`},
+		{"claim left open", "claims:", `ALTER TABLE claim DROP CONSTRAINT gpu_let_once; UPDATE claim SET during = tstzrange('2100-01-01', NULL) WHERE rental_id = (SELECT id FROM rental WHERE state = 'ended' ORDER BY id LIMIT 1)`},
 		{"money from nowhere", "customer", `UPDATE ledger_account SET balance = balance + 1 WHERE code LIKE 'customer:%'`},
 		{"hold left", "still holds", `UPDATE ledger_account SET balance = 5 WHERE code = 'hold:' || (SELECT id FROM rental WHERE state = 'ended' AND charged > 0 LIMIT 1)`},
 		{"earnings lost", "provider", `UPDATE ledger_account SET balance = balance - 1 WHERE code LIKE 'provider:%:earned' AND balance > 0`},
@@ -125,7 +127,7 @@ func TestInvariantsHaveTeeth(t *testing.T) {
 			}
 			past := w.past
 			defer func() { w.past = past }()
-			w.past = cloneOf(past)
+			w.past = maps.Clone(past)
 			err := broken(t.Context(), w, m.sql)
 			if err == nil || !strings.Contains(err.Error(), m.want) {
 				t.Fatalf("got %v, want an error with %q", err, m.want)
@@ -165,7 +167,7 @@ func TestLyingLinkIsNoticed(t *testing.T) {
 // broken checks what a statement leaves behind, and undoes it.
 func broken(ctx context.Context, w *World, sql string) error {
 	var found error
-	undo := fmt.Errorf("undo")
+	undo := errors.New("undo")
 	err := w.db.InTx(ctx, func(tx db.Tx) error {
 		for s := range strings.SplitSeq(sql, ";") {
 			tag, err := tx.Exec(ctx, s)
@@ -179,16 +181,8 @@ func broken(ctx context.Context, w *World, sql string) error {
 		found = w.check(ctx, tx)
 		return undo
 	})
-	if err != undo {
+	if !errors.Is(err, undo) {
 		return fmt.Errorf("mutation failed: %w", err)
 	}
 	return found
-}
-
-func cloneOf(m map[string]standing) map[string]standing {
-	c := map[string]standing{}
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
 }

@@ -159,6 +159,5 @@ func (l *wire) flush(ctx context.Context) {
 
 // heal makes the wire good from now on; what was under way is gone.
 func (l *wire) heal() {
-	l.cut = time.Time{}
-	l.held = slices.Delete(l.held, 0, len(l.held))
+	l.cut, l.held = time.Time{}, nil
 }
