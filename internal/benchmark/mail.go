@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/db"
@@ -29,7 +30,7 @@ func (s *Service) tell(ctx context.Context, tx db.Tx, now time.Time, run runRow,
 		return err
 	}
 	for _, o := range owners {
-		n := notice.Notice{Key: kind + ":" + run.ID + ":" + v.ID + ":" + o.ID, Kind: kind, To: o.Email, Locale: o.Locale, Data: letter(o.Locale, h, v)}
+		n := notice.Notice{Key: kind + ":" + run.ID + ":" + v.ID + ":" + o.ID, Kind: kind, To: o.Email, Locale: o.Locale, Data: letter(o, h, v)}
 		if err := s.notices.Send(ctx, tx, now, n); err != nil {
 			return fmt.Errorf("benchmark: mail the provider: %w", err)
 		}
@@ -38,14 +39,14 @@ func (s *Service) tell(ctx context.Context, tx db.Tx, now time.Time, run runRow,
 }
 
 // letter gives the values of the mail: the worst figure stands for all.
-func letter(locale string, h fleet.Host, v judged) map[string]string {
+func letter(o owner, h fleet.Host, v judged) map[string]string {
 	name := v.Model
 	if m, ok := gpu.Find(v.Model); ok {
 		name = m.Name
 	}
-	d := map[string]string{"gpu": v.Detail.UUID, "model": name, "host": h.Name, "score": strconv.Itoa(v.Score)}
+	d := map[string]string{"name": o.Name, "gpu": v.Detail.UUID, "model": name, "host": h.Name, "score": strconv.Itoa(v.Score)}
 	if f, ok := worst(v.Failures); ok {
-		w := wordsOf(locale)
+		w := wordsOf(o.Locale)
 		d["figure"], d["causes"] = w.figure[f.Figure], w.cause[f.Code]
 		if f.Code == "below_floor" {
 			d["causes"] = w.below[f.Figure]
@@ -53,7 +54,7 @@ func letter(locale string, h fleet.Host, v judged) map[string]string {
 		if d["figure"] == "" {
 			d["figure"] = w.proof
 		}
-		d["measured"], d["expected"], d["floor"] = amount(f.Value, f.Figure), amount(f.Expected, f.Figure), amount(f.Floor*f.Expected, f.Figure)
+		d["measured"], d["expected"], d["floor"] = w.amount(f.Value, f.Figure), w.amount(f.Expected, f.Figure), w.amount(f.Floor*f.Expected, f.Figure)
 		if f.Expected > 0 {
 			d["ratio"] = strconv.Itoa(int(100*f.Value/f.Expected)) + " %"
 		}
@@ -76,9 +77,9 @@ func worst(fs []Failure) (Failure, bool) {
 }
 
 // amount writes a value with its unit, or a dash where there is none.
-func amount(v float64, f gpu.Figure) string {
+func (w words) amount(v float64, f gpu.Figure) string {
 	if !gpu.Number(v) {
 		return "–"
 	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " " + f.Unit()
+	return strings.Replace(strconv.FormatFloat(v, 'f', 1, 64), ".", w.comma, 1) + " " + f.Unit()
 }

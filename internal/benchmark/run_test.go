@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gpunex/gpunex/internal/gpu"
+	"github.com/gpunex/gpunex/internal/notice"
 	"github.com/gpunex/gpunex/internal/protocol"
 )
 
@@ -189,7 +190,7 @@ func TestWithdrawnAndListedAgain(t *testing.T) {
 	step(healthy("l40s", 1))
 	w.run(now.Add(time.Minute), slow)
 	d := w.mail.sent[0].Data
-	if w.mail.sent[0].Locale != "de" || d["figure"] != "Speicherbandbreite" || d["measured"] != "527.0 GB/s" || d["expected"] != "864.0 GB/s" || d["floor"] != "691.2 GB/s" ||
+	if w.mail.sent[0].Locale != "de" || d["figure"] != "Speicherbandbreite" || d["measured"] != "527,0 GB/s" || d["expected"] != "864,0 GB/s" || d["floor"] != "691,2 GB/s" ||
 		d["model"] != "NVIDIA L40S" || d["host"] != "rack" || !strings.Contains(d["causes"], "Speicher") {
 		t.Errorf("%+v", w.mail.sent[0])
 	}
@@ -205,6 +206,23 @@ func TestFirstRunThatFailsIsMailed(t *testing.T) {
 	w.run(monday, healthy("l40s", 0.5))
 	if k := w.mail.kinds(); !slices.Equal(k, []string{"gpu.withdrawn"}) {
 		t.Errorf("mails %v", k)
+	}
+}
+
+// The real outbox takes both mails, with every value of their texts.
+func TestMailsAreWritten(t *testing.T) {
+	w := newWorld(t, 1)
+	w.notices = notice.New(w.db, nil, "https://gpunex.example")
+	w.run(monday, healthy("l40s", 0.5))
+	w.run(monday.Add(time.Hour), healthy("l40s", 1))
+	mails, err := notice.New(w.db, nil, "").Outbox(w.ctx, 10)
+	if err != nil || len(mails) != 2 {
+		t.Fatalf("%+v %v", mails, err)
+	}
+	for _, m := range mails {
+		if m.To != "owner@example.com" || strings.Contains(m.Body, "{") || !strings.Contains(m.Body, "NVIDIA L40S") || strings.Contains(m.Body, "–\n") {
+			t.Errorf("%s\n%s", m.Subject, m.Body)
+		}
 	}
 }
 
