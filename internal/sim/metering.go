@@ -22,7 +22,8 @@ type telling struct {
 
 // heard notes that a heartbeat has arrived.
 func (o *oracle) heard(now, sent time.Time, host int, hb protocol.Heartbeat, sure bool) {
-	fresh := hb.HostTime.After(o.newest[host])
+	// Two passes of a tick tell at the same moment, and both count; one that comes again later does not.
+	fresh := hb.HostTime.After(o.newest[host]) || hb.HostTime.Equal(o.newest[host]) && sent.Equal(now)
 	if fresh {
 		o.newest[host] = hb.HostTime
 	}

@@ -111,6 +111,7 @@ func TestInvariantsHaveTeeth(t *testing.T) {
 		{"time billed that didn't run", "time:", `UPDATE rental SET billed_ms = billed_ms + 86400000 WHERE id = (SELECT id FROM rental WHERE billed_ms > 0 LIMIT 1)`},
 		{"time billed twice for one beat", "time:", `UPDATE rental SET billed_ms = billed_ms + 10000 WHERE id = (SELECT id FROM rental WHERE state = 'ended' AND billed_ms > 0 LIMIT 1)`},
 		{"time forgotten", "past:", `UPDATE rental SET billed_ms = billed_ms - 1, settled_ms = least(settled_ms, billed_ms - 1) WHERE id = (SELECT id FROM rental WHERE billed_ms > 0 LIMIT 1)`},
+		{"metered time not billed", "reports in time confirm", `UPDATE rental SET billed_ms = billed_ms - 1, settled_ms = least(settled_ms, billed_ms - 1) WHERE billed_ms > 0`},
 		{"GPU let twice", "overlap:", `ALTER TABLE claim DROP CONSTRAINT gpu_let_once; INSERT INTO claim (rental_id, gpu_id, during)
 			SELECT r.id, c.gpu_id, c.during FROM claim c JOIN rental r ON NOT EXISTS (SELECT FROM claim d WHERE d.rental_id = r.id AND d.gpu_id = c.gpu_id)
 			WHERE NOT isempty(c.during) LIMIT 1`},
