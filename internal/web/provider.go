@@ -3,11 +3,13 @@ package web
 import (
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/fault"
+	"github.com/gpunex/gpunex/internal/fleet"
 	"github.com/gpunex/gpunex/internal/payout"
 	"github.com/gpunex/gpunex/internal/rental"
 	"github.com/gpunex/gpunex/internal/web/ui"
@@ -25,34 +27,56 @@ func (s *server) providing(h handler) handler {
 }
 
 func (s *server) overview(q *req) error {
-	ctx, id := q.Context(), q.provider.AccountID
-	o := ui.Overview{Provider: q.provider}
-	var err error
-	if o.Earnings, err = s.Rentals.Earnings(ctx, q.now, id); err != nil {
+	o, err := s.fleetOf(q)
+	if err != nil {
 		return err
 	}
-	if o.Listings, err = s.Market.Listings(ctx, q.now, id); err != nil {
-		return err
-	}
-	if o.Hosts, err = s.Fleet.Hosts(ctx, id); err != nil {
+	if o.Earnings, err = s.Rentals.Earnings(q.Context(), q.now, q.provider.AccountID); err != nil {
 		return err
 	}
 	return q.page(q.v.M.Nav.Provider, ui.OverviewPage(q.v, o))
 }
 
-// providerEvents streams the live earnings.
+func (s *server) fleetOf(q *req) (o ui.Overview, err error) {
+	o.Provider = q.provider
+	if o.Listings, err = s.Market.Listings(q.Context(), s.Now(), q.provider.AccountID); err != nil {
+		return o, err
+	}
+	o.Hosts, err = s.Fleet.Hosts(q.Context(), q.provider.AccountID)
+	return o, err
+}
+
+// providerEvents streams the live earnings and, where the page asks for it, hosts and GPUs as they change.
 func (s *server) providerEvents(q *req) error {
 	st, err := openStream(q)
 	if err != nil {
 		return err
 	}
-	return st.every(2*tick, func(int) error {
+	hosts, shown := q.URL.Query().Get("fleet") != "", ui.Overview{}
+	return st.every(2*tick, func(n int) error {
 		e, err := s.Rentals.Earnings(q.Context(), s.Now(), q.provider.AccountID)
 		if err != nil {
 			return err
 		}
-		return st.send("", ui.EarningsEvent(q.v, e))
+		if err := st.send("", ui.EarningsEvent(q.v, e)); err != nil || !hosts {
+			return err
+		}
+		o, err := s.fleetOf(q)
+		if err != nil {
+			return err
+		}
+		if n > 0 && sameFleet(o, shown) {
+			return nil
+		}
+		shown = o
+		return st.send("", ui.FleetEvent(q.v, o))
 	})
+}
+
+// sameFleet compares what the page shows of a fleet, but for the moment at which a host was last seen.
+func sameFleet(a, b ui.Overview) bool {
+	same := func(x, y fleet.Host) bool { return x.ID == y.ID && x.Name == y.Name && x.Online == y.Online }
+	return reflect.DeepEqual(a.Listings, b.Listings) && slices.EqualFunc(a.Hosts, b.Hosts, same)
 }
 
 func (s *server) benchmarks(q *req) error {
