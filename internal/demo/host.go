@@ -50,8 +50,11 @@ func (h *Host) Start() error {
 func (h *Host) socket() string { return filepath.Join(h.Dir, "guard.sock") }
 
 func (h *Host) startGuard() (err error) {
-	h.guard, err = spawn("guard", nil, h.Log, h.Agent, "guard",
-		"--socket", h.socket(), "--policy", filepath.Join(h.Dir, "policy.json"), "--instance", h.Name)
+	args := []string{"guard", "--socket", h.socket(), "--policy", filepath.Join(h.Dir, "policy.json"), "--instance", h.Name}
+	if engine := os.Getenv("DOCKER_HOST"); engine != "" {
+		args = append(args, "--docker-host", engine)
+	}
+	h.guard, err = spawn("guard", nil, h.Log, h.Agent, args...)
 	return err
 }
 
