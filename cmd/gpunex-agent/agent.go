@@ -112,7 +112,7 @@ func (o agentOptions) run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer h.Close()
+	defer func() { _ = h.Close() }() // every entry has been synced
 	host <- h
 	log.Info("agent_runs", "host", link.Host(), "platform", o.platform, "runtime", o.runtime, "simulated", o.simulate)
 	group, ctx := errgroup.WithContext(ctx)
@@ -169,10 +169,10 @@ func lock(dir string) (func(), error) {
 		return nil, fmt.Errorf("state: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, fmt.Errorf("another agent uses the state directory %s", dir)
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 // token finds the enrolment token without letting it into a process list or a shell's history.
@@ -197,7 +197,7 @@ func (o agentOptions) token(ctx context.Context) (string, error) {
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS, &hidden); err != nil {
 		return "", fmt.Errorf("token: %w", err)
 	}
-	defer unix.IoctlSetTermios(fd, unix.TCSETS, was)
+	defer func() { _ = unix.IoctlSetTermios(fd, unix.TCSETS, was) }()
 	fmt.Fprint(os.Stderr, "Enrolment token: ")
 	type answer struct {
 		line string

@@ -112,7 +112,7 @@ func (j *Journal) rewrite(path string) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	j.file = f // it stays open at its end
 	return dir.Sync()
 }

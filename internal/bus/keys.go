@@ -102,7 +102,7 @@ func makeKeys(path string) error {
 	if err != nil {
 		return fmt.Errorf("bus: make keys: %w", err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }() // gone already once it is in place
 	_, err = f.Write(b)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("bus: make keys: %w", err)

@@ -88,7 +88,9 @@ func (s *story) end() {
 	}
 	if s.quit != nil {
 		s.quit()
-		<-s.ended
+		if err := <-s.ended; err != nil {
+			fmt.Fprintln(s.Out, "FAIL the platform did not stop cleanly:", err)
+		}
 	}
 	if s.mails != nil {
 		_ = s.mails.Close()

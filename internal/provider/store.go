@@ -89,8 +89,9 @@ func lockForReview(ctx context.Context, tx db.Tx, id string) (Application, error
 		return a, nil
 	case Draft: // an operator has no business with it
 		return Application{}, fault.New(fault.NotFound, "application_not_found", "There is no such application")
+	default:
+		return Application{}, decided()
 	}
-	return Application{}, decided()
 }
 
 func decided() error {

@@ -133,8 +133,9 @@ func (q *req) refused(err error) bool {
 	case fault.Invalid, fault.Conflict, fault.Funds, fault.Unavailable:
 		q.v.Fault, q.code = f, status(f.Kind)
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // text is a form value without surrounding space.

@@ -35,7 +35,7 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	defer func() { _ = engine.Close() }()
 	l, err := listen(c.Socket, c.UID)
 	if err != nil {
 		return fmt.Errorf("guard: %w", err)

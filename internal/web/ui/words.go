@@ -65,8 +65,6 @@ func isolation(v *View, kind, runtime string) string {
 	return kind
 }
 
-// lines counts the lines of a text, for the height of its field.
-func lines(s string) int { return strings.Count(s, "\n") + 1 }
 
 // accountName is what an owner calls an account of the books.
 func accountName(v *View, code string) string {
