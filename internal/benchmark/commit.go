@@ -26,7 +26,7 @@ func (source) Uint64() uint64 {
 	return binary.NativeEndian.Uint64(b[:])
 }
 
-var chance = rand.New(source{}) //nolint:gosec // its source is crypto/rand
+var chance = rand.New(source{})
 
 // Commit stores the host's roots, then chooses round and rows at random. Committing to the same again gives the same
 // answer; committing to anything else is refused.

@@ -65,7 +65,6 @@ func isolation(v *View, kind, runtime string) string {
 	return kind
 }
 
-
 // accountName is what an owner calls an account of the books.
 func accountName(v *View, code string) string {
 	kind := code
