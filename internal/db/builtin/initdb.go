@@ -54,7 +54,7 @@ func (s *Server) sync(dir string) error {
 	if s.cfg.Ephem {
 		return nil
 	}
-	d, err := os.Open(dir) //nolint:gosec // the folder above the data
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

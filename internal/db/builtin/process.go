@@ -64,7 +64,7 @@ func (s *Server) ready(ctx context.Context) error {
 		select {
 		case <-look.C:
 		case <-s.exited:
-			return fmt.Errorf("the server ended while starting: %v: %s", s.exitErr, s.said)
+			return fmt.Errorf("the server ended while starting (%s): %s", s.cmd.ProcessState, s.said)
 		case <-ctx.Done():
 			_ = s.cmd.Process.Signal(syscall.SIGQUIT)
 			return fmt.Errorf("the server didn't start in time: %w: %s", ctx.Err(), s.said)
