@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
@@ -32,6 +33,11 @@ func (h *Host) Start() error {
 	if err := os.MkdirAll(h.Dir, 0o700); err != nil {
 		return err
 	}
+	abs, err := filepath.Abs(h.Dir)
+	if err != nil {
+		return err
+	}
+	h.Dir = abs
 	args := []string{"agent", "--platform", h.Platform, "--state", filepath.Join(h.Dir, "state"), "--simulate", h.Profile, "--name", h.Name}
 	if h.Docker {
 		if err := h.writePolicy(); err != nil {
@@ -49,8 +55,15 @@ func (h *Host) Start() error {
 
 func (h *Host) socket() string { return filepath.Join(h.Dir, "guard.sock") }
 
+// instance tells this host's containers from those of other hosts on the same engine, and is the same after a restart.
+func (h *Host) instance() string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(h.Dir)) // never fails
+	return fmt.Sprintf("%s-%08x", h.Name, sum.Sum32())
+}
+
 func (h *Host) startGuard() (err error) {
-	args := []string{"guard", "--socket", h.socket(), "--policy", filepath.Join(h.Dir, "policy.json"), "--instance", h.Name}
+	args := []string{"guard", "--socket", h.socket(), "--policy", filepath.Join(h.Dir, "policy.json"), "--instance", h.instance()}
 	if engine := os.Getenv("DOCKER_HOST"); engine != "" {
 		args = append(args, "--docker-host", engine)
 	}
