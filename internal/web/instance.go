@@ -34,17 +34,11 @@ func (s *server) instance(q *req) error {
 	if err != nil {
 		return err
 	}
-	x := ui.Instance{R: r, ModelName: modelName(r.Model), Cost: r.Live(q.now, s.Unreachable), Last: -1, Mine: r.CustomerID == q.who.Account.ID}
-	if x.Events, err = s.Rentals.Events(ctx, r.ID); err != nil {
+	x, err := s.story(q, r)
+	if err != nil {
 		return err
 	}
-	owner := q.who.Account.ID
-	if q.who.Account.Operator {
-		owner = "" // operators see every leg
-	}
-	if x.Lines, err = s.Ledger.About(ctx, r.ID, owner); err != nil {
-		return err
-	}
+	x.Cost, x.Last = r.Live(q.now, s.Unreachable), -1
 	if x.Logs, err = s.Rentals.Logs(ctx, r.ID, -1, logLimit); err != nil {
 		return err
 	}
@@ -52,6 +46,20 @@ func (s *server) instance(q *req) error {
 		x.Last = x.Logs[n-1].Seq
 	}
 	return q.page(x.ModelName, ui.InstancePage(q.v, x))
+}
+
+// story is a rental with what happened to it and what it was charged.
+func (s *server) story(q *req, r rental.Rental) (x ui.Instance, err error) {
+	x = ui.Instance{R: r, ModelName: modelName(r.Model), Mine: r.CustomerID == q.who.Account.ID}
+	if x.Events, err = s.Rentals.Events(q.Context(), r.ID); err != nil {
+		return x, err
+	}
+	owner := q.who.Account.ID
+	if q.who.Account.Operator {
+		owner = "" // operators see every leg
+	}
+	x.Lines, err = s.Ledger.About(q.Context(), r.ID, owner)
+	return x, err
 }
 
 func (s *server) stop(q *req) error {
@@ -82,7 +90,7 @@ func (s *server) instanceEvents(q *req) error {
 	if err != nil {
 		return err
 	}
-	shown, mine := "", r.CustomerID == q.who.Account.ID
+	shown := ""
 	return st.every(tick, func(n int) error {
 		if r.State == rental.Ended && n%10 != 1 && n > 1 { // nothing moves but late log lines
 			return nil
@@ -103,9 +111,13 @@ func (s *server) instanceEvents(q *req) error {
 			}
 			more = len(lines) == logLimit
 		}
-		if now := string(r.State) + string(r.Phase) + string(r.StopReason); now != shown {
+		if now := string(r.State) + string(r.Phase) + string(r.StopReason) + strconv.Itoa(r.Settlements); now != shown {
 			shown = now
-			if err := st.send("", ui.StateEvent(q.v, r, mine)); err != nil {
+			x, err := s.story(q, r)
+			if err != nil {
+				return err
+			}
+			if err := st.send("", ui.StateEvent(q.v, x)); err != nil {
 				return err
 			}
 		}
