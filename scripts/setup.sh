@@ -9,7 +9,8 @@ need() {
     docker)
       command -v dockerd >/dev/null || echo docker.io
       command -v docker >/dev/null || [ -e /usr/bin/docker ] || apt_has docker-cli
-      command -v iptables >/dev/null || echo iptables ;;
+      command -v iptables >/dev/null || echo iptables
+      command -v ip >/dev/null || echo iproute2 ;;
     browser) [ -x /usr/bin/chromium ] || echo chromium ;;
     node) command -v npm >/dev/null || echo nodejs npm ;;
     *) echo "setup: no part '$1': postgres, docker, browser, node" >&2; exit 2 ;;

@@ -16,6 +16,7 @@ import (
 type engine struct {
 	t          *testing.T
 	dir        string
+	network    string   // namespace: two engines in one would take each other's bridges away
 	containerd *process // of its own, as distributions run it: it outlives dockerd
 	process    *process
 }
@@ -35,7 +36,10 @@ func ownEngine(t *testing.T) *engine {
 	if out, err := exec.CommandContext(t.Context(), "docker", "save", "-o", image, testImage).CombinedOutput(); err != nil {
 		t.Fatalf("docker save: %v %s", err, out)
 	}
-	e := &engine{t: t, dir: dir}
+	e := &engine{t: t, dir: dir, network: filepath.Base(dir)}
+	if out, err := exec.CommandContext(t.Context(), "ip", "netns", "add", e.network).CombinedOutput(); err != nil {
+		t.Fatalf("ip netns add: %v %s", err, out)
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			b, _ := os.ReadFile(filepath.Join(dir, "log"))
@@ -43,6 +47,7 @@ func ownEngine(t *testing.T) *engine {
 		}
 		e.process.stop()
 		e.containerd.stop()
+		_ = exec.Command("ip", "netns", "delete", e.network).Run()
 		_ = os.RemoveAll(dir)
 	})
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "docker.sock"))
@@ -81,8 +86,8 @@ func (e *engine) start() {
 		e.t.Fatal(err)
 	}
 	var err error
-	e.process, err = spawn("dockerd", nil, e.log(), "dockerd", "--containerd", e.address(), "--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
-		"--pidfile", filepath.Join(e.dir, "pid"), "--host", "unix://"+filepath.Join(e.dir, "docker.sock"), "--bridge", "none", "--storage-driver", "vfs", "--live-restore")
+	e.process, err = spawn("dockerd", nil, e.log(), "nsenter", "--net=/var/run/netns/"+e.network, "dockerd", "--containerd", e.address(), "--data-root", filepath.Join(e.dir, "data"), "--exec-root", filepath.Join(e.dir, "exec"),
+		"--pidfile", filepath.Join(e.dir, "pid"), "--host", "unix://"+filepath.Join(e.dir, "docker.sock"), "--storage-driver", "vfs", "--live-restore")
 	if err != nil {
 		e.t.Fatal(err)
 	}
