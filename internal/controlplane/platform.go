@@ -239,6 +239,15 @@ func (p *Platform) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	if p.database != nil {
 		go func() { dbDone <- p.database.run(dbCtx) }()
+		g.Go(func() error { // without a database there is nothing to serve: end, and let the supervisor start anew
+			select {
+			case err := <-dbDone:
+				dbDone <- nil
+				return err
+			case <-ctx.Done():
+				return nil
+			}
+		})
 	} else {
 		dbDone <- nil
 	}
