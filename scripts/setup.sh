@@ -23,8 +23,20 @@ apt_has() { if apt-cache show "$1" >/dev/null 2>&1; then echo "$1"; fi; }
 # shellcheck disable=SC2086 # several packages
 missing() { for part in "$@"; do need "$part"; done | sort -u | tr '\n' ' '; }
 
+# node_is_new_enough: the browser tests need Node.js 20; Debian 12 has 18.
+node_is_new_enough() {
+  [[ " $* " == *" node "* ]] || return 0
+  local version
+  version=$(node --version)
+  version=${version#v}
+  if [ "${version%%.*}" -lt 20 ]; then
+    echo "setup: Node.js $version is too old, 20 or newer is needed: Debian 13 has it, or https://nodejs.org" >&2
+    return 1
+  fi
+}
+
 packages=$(missing "$@")
-[ -n "${packages// /}" ] || exit 0
+[ -n "${packages// /}" ] || { node_is_new_enough "$@"; exit; }
 
 if ! command -v apt-get >/dev/null; then
   echo "setup: this is no Debian or Ubuntu; install these yourself: $packages" >&2
@@ -43,3 +55,4 @@ fi
 packages=$(missing "$@") # the lists are newer now
 # shellcheck disable=SC2086 # several packages
 apt install -y --no-install-recommends -o Dpkg::Options::=--force-confold $packages >/dev/null
+node_is_new_enough "$@"
