@@ -14,9 +14,10 @@ const Password = "gpunex-demo-2026"
 
 // Who the demo people are.
 var (
-	operatorPerson = account.SignUp{Email: "operator@demo.example", Name: "Demo Operator", Password: Password, Locale: "en"}
-	providerPerson = account.SignUp{Email: "provider@demo.example", Name: "Demo Provider", Password: Password, Locale: "en"}
-	customerPerson = account.SignUp{Email: "customer@demo.example", Name: "Demo Customer", Password: Password, Locale: "en"}
+	operatorPerson  = account.SignUp{Email: "operator@demo.example", Name: "Demo Operator", Password: Password, Locale: "en"}
+	providerPerson  = account.SignUp{Email: "provider@demo.example", Name: "Demo Provider", Password: Password, Locale: "en"}
+	applicantPerson = account.SignUp{Email: "applicant@demo.example", Name: "Demo Applicant", Password: Password, Locale: "pt-PT"}
+	customerPerson  = account.SignUp{Email: "customer@demo.example", Name: "Demo Customer", Password: Password, Locale: "en"}
 )
 
 // signUp makes a person, or finds the one that an earlier run made.

@@ -44,6 +44,9 @@ func (t *Town) Run(ctx context.Context, p *controlplane.Platform) error {
 	if err := t.open(ctx, p, operator, owner, customer); err != nil {
 		return err
 	}
+	if err := t.applicant(ctx, p); err != nil {
+		return err
+	}
 	secret, err := p.Fleet.Issue(ctx, p.DB, time.Now(), owner.Account.ID, 1)
 	if err != nil {
 		return err
@@ -87,6 +90,29 @@ func (t *Town) open(ctx context.Context, p *controlplane.Platform, operator, own
 	return p.Ledger.GiveTestFunds(ctx, time.Now(), "town", customer.Account.ID, operator.Person.ID, 500*money.USDC)
 }
 
+// applicant leaves an application on the operator's desk, unless one was decided before.
+func (t *Town) applicant(ctx context.Context, p *controlplane.Platform) error {
+	who, err := signUp(ctx, p.Accounts, applicantPerson)
+	if err != nil {
+		return err
+	}
+	if _, has, err := p.Providers.Current(ctx, who.Account.ID); err != nil || has {
+		return err
+	}
+	if _, err := p.Providers.Open(ctx, time.Now(), who); err != nil {
+		return err
+	}
+	f := form(applicantPerson, "rtx-4090", "4")
+	f.UPS, f.Commitment = false, "0"
+	f.Entries[0].Availability = "schedule"
+	for day := range 5 {
+		f.Entries[0].Schedule = append(f.Entries[0].Schedule, provider.Window{Day: day, From: "19:00", To: "24:00"})
+	}
+	f.Entries[0].City, f.Entries[0].Region = "Porto", ""
+	_, err = p.Providers.Submit(ctx, time.Now(), who, f)
+	return err
+}
+
 // let rents one GPU, unless the customer's rental of an earlier run goes on.
 func (t *Town) let(ctx context.Context, p *controlplane.Platform, customer account.Identity) error {
 	list, err := p.Rentals.List(ctx, customer, 1)
@@ -127,12 +153,13 @@ GPUnex runs at %[1]s with one host whose 2 GPUs are simulated, on %[3]s.
   %-25[4]s  %-18[2]s  a running rental: Instances, its live log and cost, Billing
   %-25[5]s  %-18[2]s  Provider Dashboard: live earnings, Benchmarks, Pricing, Payouts
   %-25[6]s  %-18[2]s  Application review, outbox, hosts, payouts, the ledger's audit
+  %-25[7]s  %-18[2]s  an application that waits for the operator, in Portuguese
 
 Try: rent the second GPU in the Marketplace; apply as a provider with a new account and approve it as the operator
 (mails are in the outbox); change the price to "2,50"; stop a rental and look at Billing and Earnings.
-Ctrl-C stops everything; the data stays.
+Ctrl-C stops platform and host; data stays, rented containers go on, and the next start adopts them.
 
-`, url, Password, engine, customerPerson.Email, providerPerson.Email, operatorPerson.Email)
+`, url, Password, engine, customerPerson.Email, providerPerson.Email, operatorPerson.Email, applicantPerson.Email)
 }
 
 // textLog is a logger for people who read a demo's log.
