@@ -4,6 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+. scripts/node-path.sh
+
 sums() { find internal/web/ui -name '*_templ.go' -print0 | sort -z | xargs -0 sha256sum; find internal/web/assets/dist -type f -print0 | sort -z | xargs -0 sha256sum; }
 
 before=$(sums)

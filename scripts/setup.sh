@@ -23,20 +23,21 @@ apt_has() { if apt-cache show "$1" >/dev/null 2>&1; then echo "$1"; fi; }
 # shellcheck disable=SC2086 # several packages
 missing() { for part in "$@"; do need "$part"; done | sort -u | tr '\n' ' '; }
 
-# node_is_new_enough: the browser tests need Node.js 20; Debian 12 has 18.
-node_is_new_enough() {
+# newer_node brings Node.js 22 into .cache from the npm registry where the distribution's is older than 20, which the
+# browser tests need: Debian 12 has 18. scripts/node-path.sh puts it on the PATH.
+newer_node() {
   [[ " $* " == *" node "* ]] || return 0
-  local version
-  version=$(node --version)
+  local version machine
+  version=$(. "$(dirname "$0")/node-path.sh" && node --version)
   version=${version#v}
-  if [ "${version%%.*}" -lt 20 ]; then
-    echo "setup: Node.js $version is too old, 20 or newer is needed: Debian 13 has it, or https://nodejs.org" >&2
-    return 1
-  fi
+  [ "${version%%.*}" -lt 20 ] || return 0
+  case "$(uname -m)" in x86_64) machine=x64 ;; aarch64) machine=arm64 ;; *) echo "setup: Node.js $version is too old, install 20 or newer" >&2; return 1 ;; esac
+  echo "setup: Node.js $version is older than 20; bringing 22 into .cache/node"
+  npm install --prefix "$(dirname "$0")/../.cache/node" --no-save --ignore-scripts --no-audit --no-fund --silent "node-linux-$machine@22"
 }
 
 packages=$(missing "$@")
-[ -n "${packages// /}" ] || { node_is_new_enough "$@"; exit; }
+[ -n "${packages// /}" ] || { newer_node "$@"; exit; }
 
 if ! command -v apt-get >/dev/null; then
   echo "setup: this is no Debian or Ubuntu; install these yourself: $packages" >&2
@@ -55,4 +56,4 @@ fi
 packages=$(missing "$@") # the lists are newer now
 # shellcheck disable=SC2086 # several packages
 apt install -y --no-install-recommends -o Dpkg::Options::=--force-confold $packages >/dev/null
-node_is_new_enough "$@"
+newer_node "$@"

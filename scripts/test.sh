@@ -6,6 +6,7 @@ step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
 step "set-up"
 scripts/setup.sh postgres docker browser node
+. scripts/node-path.sh
 (cd e2e && npm ci --ignore-scripts --no-audit --no-fund --silent)
 
 step "build"
