@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -27,6 +28,7 @@ type world struct {
 	t       *testing.T
 	bin     string
 	port    int
+	command []string // of the next order
 	gpunexd *process
 	cfg     controlplane.Config
 	args    []string
@@ -158,7 +160,7 @@ func (w *world) order() {
 		if err != nil {
 			return false, nil // not listed yet: the last rental is being cleared away
 		}
-		w.let, err = w.p.Rentals.Start(ctx, time.Now(), w.customer, rental.Order{QuoteID: q.ID, IdemKey: q.ID, Image: w.Image})
+		w.let, err = w.p.Rentals.Start(ctx, time.Now(), w.customer, rental.Order{QuoteID: q.ID, IdemKey: q.ID, Image: w.Image, Command: w.command})
 		return err == nil, err
 	})
 }
@@ -357,18 +359,55 @@ func TestContainerRemovedBehindTheAgentsBack(t *testing.T) {
 	w.finish()
 }
 
+// bareImage makes an image that holds one text file: no shell, no program, no command.
+func bareImage(t *testing.T) string {
+	t.Helper()
+	var tarball bytes.Buffer
+	w := tar.NewWriter(&tarball)
+	if err := w.WriteHeader(&tar.Header{Name: "readme", Mode: 0o644, Size: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte("empty")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const name = "gpunex/bare:1"
+	cmd := exec.CommandContext(t.Context(), "docker", "import", "-", name)
+	cmd.Stdin = &tarball
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("docker import: %v %s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", name).Run() })
+	return name
+}
+
 func TestImagesThatCannotStart(t *testing.T) {
 	w := newWorld(t)
-	for _, image := range []string{"gpunex/no-such-image:1"} {
-		w.Image = image
-		w.order()
-		w.state(rental.Ended)
-		if w.let.EndReason != rental.ImageCannotStart || w.let.Charged != 0 || w.let.BilledMS != 0 {
-			t.Errorf("%s ended as %s, charged %s for %d ms; want image_cannot_start and nothing", image, w.let.EndReason, w.let.Charged, w.let.BilledMS)
-		}
-		if w.let.Message == "" {
-			t.Errorf("%s: the customer isn't told why", image)
-		}
-		w.finish()
+	bare := bareImage(t)
+	tests := []struct {
+		name, image string
+		command     []string
+	}{
+		{"an image that doesn't exist", "gpunex/no-such-image:1", nil},
+		{"an image without a command", bare, nil},
+		{"an image without a shell", bare, []string{"/bin/sh", "-c", "true"}},
 	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w.t, w.Image, w.command = t, test.image, test.command
+			w.order()
+			w.state(rental.Ended)
+			if w.let.EndReason != rental.ImageCannotStart || w.let.Charged != 0 || w.let.BilledMS != 0 {
+				t.Errorf("ended as %s (%s), charged %s for %d ms; want image_cannot_start and nothing",
+					w.let.EndReason, w.let.Message, w.let.Charged, w.let.BilledMS)
+			}
+			if w.let.Message == "" {
+				t.Error("the customer isn't told why")
+			}
+			w.finish()
+		})
+	}
+	w.t = t
 }
