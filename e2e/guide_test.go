@@ -177,7 +177,7 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		host.Stop()
+		host.Leave()
 		if t.Failed() {
 			out, _ := os.ReadFile(log.Name())
 			t.Logf("the host said:\n%s", out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +74,7 @@ func headless(ctx context.Context, name string, args []string, f func(context.Co
 	if !dockerAnswers(ctx) {
 		return errors.New("this runs real containers, and no Docker engine answers: install docker.io and start dockerd (make " + name + " does)")
 	}
-	c := demo.Config{Agent: *agent, Image: demoImage, Out: os.Stdout}
+	c := demo.Config{Agent: *agent, Image: demoImage, Out: os.Stdout, Log: io.Discard}
 	if *logPath != "" {
 		l, err := os.Create(*logPath)
 		if err != nil {

@@ -213,7 +213,7 @@ func (s *story) benchClaims(ctx context.Context) error {
 	if err := many.Start(); err != nil {
 		return err
 	}
-	defer many.Stop()
+	defer many.Leave()
 	if _, err := s.p.Market.SetPrice(ctx, time.Now(), owner, "l4", "0.50"); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -100,4 +101,15 @@ func (h *Host) writePolicy() error {
 func (h *Host) Stop() {
 	h.agent.stop()
 	h.guard.stop()
+}
+
+// Leave stops both for good and gives the engine's network back: an engine has addresses for about 30.
+func (h *Host) Leave() {
+	h.Stop()
+	if h.guard != nil {
+		cmd := exec.Command("docker", "network", "rm", "gpunex-"+h.instance()) //nolint:noctx // at the end, when every context is over
+		if out, err := cmd.CombinedOutput(); err != nil {
+			fmt.Fprintf(h.Log, "the network of %s stays: %v %s\n", h.Name, err, out)
+		}
+	}
 }

@@ -84,7 +84,7 @@ type story struct {
 // end stops what the story started, whatever happened.
 func (s *story) end() {
 	if s.host != nil {
-		s.host.Stop()
+		s.host.Leave()
 	}
 	if s.quit != nil {
 		s.quit()
