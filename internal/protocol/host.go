@@ -50,6 +50,8 @@ type HelloReply struct {
 // Heartbeat says that the host lives, what runs on it and how its GPUs do. It carries all workloads that the host
 // knows of: absence is information.
 type Heartbeat struct {
+	// HostTime is when it was sent, by the host's clock. It orders heartbeats: one that isn't newer than another that
+	// has come since the last hello is answered and otherwise ignored.
 	HostTime time.Time `json:"host_time"`
 	Applied  int64     `json:"applied"` // newest revision of the desired state that the host has acted on
 	// Complete is false while the host can't see its containers (the guard or the engine is away). Then Workloads says
@@ -72,6 +74,7 @@ type Telemetry struct {
 type HeartbeatReply struct {
 	IntervalMS int64 `json:"interval_ms"`
 	Revision   int64 `json:"revision"`
-	// Hello asks the host to introduce itself again: the platform doesn't know its hardware.
+	// Hello asks the host to introduce itself again: the platform doesn't know its hardware, or the host's clock seems to
+	// have been set back.
 	Hello bool `json:"hello"`
 }

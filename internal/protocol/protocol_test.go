@@ -35,7 +35,7 @@ var messages = map[string]any{
 	"hello_reply":   &protocol.HelloReply{IntervalMS: 10000, Revision: 7},
 	"hello_refused": &protocol.HelloReply{Refusal: refusal, IntervalMS: 10000},
 	"heartbeat": &protocol.Heartbeat{HostTime: at, Applied: 7, Complete: true,
-		Workloads: []protocol.Status{{Rental: "rnt_1", Phase: protocol.PhaseExited, Code: protocol.FailEngine, Message: "m", ExitCode: &code, StartedAt: &at}, {Rental: "rnt_2", Phase: protocol.PhasePulling}},
+		Workloads: []protocol.Status{{Rental: "rnt_1", Phase: protocol.PhaseExited, Code: protocol.FailEngine, Message: "m", ExitCode: &code, StartedAt: &at, FinishedAt: &at}, {Rental: "rnt_2", Phase: protocol.PhasePulling}},
 		GPUs:      []protocol.Telemetry{{UUID: "GPU-1", Utilisation: 0.97, MemoryMiB: 40000, TemperatureC: 61.5, PowerW: 341.2}}},
 	"heartbeat_reply": &protocol.HeartbeatReply{IntervalMS: 10000, Revision: 8, Hello: true},
 	"desired_request": &protocol.DesiredRequest{Have: 7},

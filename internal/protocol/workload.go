@@ -71,6 +71,9 @@ type Status struct {
 	Message   string     `json:"message,omitempty"` // for people, in English
 	ExitCode  *int       `json:"exit_code,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"` // host's clock
+	// FinishedAt is when a workload that ran ended, by the host's clock; against Heartbeat.HostTime it says how long ago
+	// that was. Missing where the host doesn't know: then it is when the platform hears of it.
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
 // LogLine is one line of a workload's output. Seq counts from 0 over the container's whole life and both streams, so
