@@ -113,6 +113,7 @@ func (h *Host) stop(ctx context.Context, a Action) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	err := h.Runtime.Stop(ctx, a.Rental)
+	stopped := h.Now()
 	if err != nil && !errors.Is(err, workload.ErrUnknown) {
 		return err
 	}
@@ -120,7 +121,7 @@ func (h *Host) stop(ctx context.Context, a Action) error {
 	if record.Ended == nil {
 		s := protocol.Status{Rental: a.Rental, Phase: protocol.PhaseStopped}
 		if record.Started {
-			s.StartedAt = &record.StartedAt
+			s.StartedAt, s.FinishedAt = &record.StartedAt, &stopped
 		}
 		if err := h.journal.Ended(s, h.Now()); err != nil {
 			return err

@@ -24,7 +24,7 @@ func (h *Host) beat(ctx context.Context, now time.Time, complete, must bool) err
 		h.Log.Warn("sample_failed", "error", sampleErr) // the host lives all the same
 	}
 	reply, err := h.Link.Heartbeat(ctx, protocol.Heartbeat{
-		HostTime: now, Applied: h.applied, Complete: complete, Workloads: statuses, GPUs: telemetry,
+		HostTime: h.Now(), Applied: h.applied, Complete: complete, Workloads: statuses, GPUs: telemetry,
 	})
 	if err != nil {
 		h.beatAt = now.Add(lookEvery)

@@ -118,7 +118,11 @@ func observe(rental string, c workload.State, exists bool, r *Record) (Action, b
 		if r.Stopping {
 			phase = protocol.PhaseStopped
 		}
-		return end(protocol.Status{Phase: phase, ExitCode: &code, Message: c.Note})
+		s := protocol.Status{Phase: phase, ExitCode: &code, Message: c.Note}
+		if at := c.FinishedAt; !at.IsZero() {
+			s.FinishedAt = &at
+		}
+		return end(s)
 	case !exists && r.Started && r.Stopping:
 		return end(protocol.Status{Phase: protocol.PhaseStopped})
 	case !exists && r.Started:

@@ -102,13 +102,14 @@ func TestPlan(t *testing.T) {
 
 func TestPlanTellsHowItEnded(t *testing.T) {
 	c := has("a", workload.Exited)
-	c.Note = "out of memory"
+	c.Note, c.FinishedAt = "out of memory", noon.Add(-time.Minute)
 	plan := Plan(View{Complete: true, Actual: []workload.State{c}, Journal: map[string]Record{"a": {Started: true, StartedAt: noon}}})
 	if len(plan) != 1 {
 		t.Fatal(short(plan))
 	}
 	s := plan[0].Status
-	if s.ExitCode == nil || *s.ExitCode != 3 || s.Message != "out of memory" || s.StartedAt == nil || !s.StartedAt.Equal(c.StartedAt) {
+	if s.ExitCode == nil || *s.ExitCode != 3 || s.Message != "out of memory" || s.StartedAt == nil || !s.StartedAt.Equal(c.StartedAt) ||
+		s.FinishedAt == nil || !s.FinishedAt.Equal(c.FinishedAt) {
 		t.Errorf("status %+v", s)
 	}
 }
