@@ -15,7 +15,7 @@ type Metering struct {
 	BilledMS  int64
 	// CapMS is the most that can be billed: for what is held, or the customer's own maximum. Negative: no cap.
 	CapMS int64
-	// StopAt is when somebody asked for the end: nothing after it is billed.
+	// StopAt is when somebody asked for the end, or when it was if that came first: nothing after it is billed.
 	StopAt *time.Time
 }
 

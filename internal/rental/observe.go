@@ -32,7 +32,8 @@ func (s *Service) Observe(ctx context.Context, now time.Time, host string, hb pr
 		var err error
 		switch {
 		case named:
-			err = s.change(ctx, r.ID, func(tx db.Tx, r *record) error { return s.observe(ctx, tx, now, r, st) })
+			until := endOf(now, hb.HostTime, st)
+			err = s.change(ctx, r.ID, func(tx db.Tx, r *record) error { return s.observe(ctx, tx, now, until, r, st) })
 		case hb.Complete && hb.Applied >= r.WantedRevision && (r.State == Running || r.State == Stopping):
 			err = s.change(ctx, r.ID, func(tx db.Tx, r *record) error { return s.miss(ctx, tx, now, r, hb.Applied) })
 		}
@@ -66,7 +67,16 @@ func (s *Service) change(ctx context.Context, id string, f func(tx db.Tx, r *rec
 	return s.crash("committed")
 }
 
-func (s *Service) observe(ctx context.Context, tx db.Tx, now time.Time, r *record, st protocol.Status) error {
+// endOf is up to when a report that arrives at now may be billed: now, or as long before as its workload had ended when
+// it was sent. Both times are the host's, so that its clock needn't be right. A host that lies can only bill less.
+func endOf(now, sent time.Time, st protocol.Status) time.Time {
+	if st.FinishedAt == nil {
+		return now
+	}
+	return now.Add(-max(sent.Sub(*st.FinishedAt), 0))
+}
+
+func (s *Service) observe(ctx context.Context, tx db.Tx, now, until time.Time, r *record, st protocol.Status) error {
 	if r.MissingSince != nil {
 		r.MissingSince = nil
 		if err := saveRental(ctx, tx, *r); err != nil {
@@ -75,7 +85,7 @@ func (s *Service) observe(ctx context.Context, tx db.Tx, now time.Time, r *recor
 	}
 	switch {
 	case st.Phase.Final():
-		return s.finish(ctx, tx, now, r, st)
+		return s.finish(ctx, tx, now, until, r, st)
 	case st.Phase == protocol.PhaseRunning:
 		return s.meter(ctx, tx, now, r, st)
 	case st.Phase == protocol.PhasePulling || st.Phase == protocol.PhaseCreating:
@@ -96,7 +106,7 @@ func (s *Service) observe(ctx context.Context, tx db.Tx, now time.Time, r *recor
 // meter counts the time that a running workload's report confirms.
 func (s *Service) meter(ctx context.Context, tx db.Tx, now time.Time, r *record, st protocol.Status) error {
 	began := r.RunningAt == nil && r.State == Starting
-	if err := s.count(ctx, tx, now, r); err != nil {
+	if err := s.count(ctx, tx, now, r, r.StopAt); err != nil {
 		return err
 	}
 	if began {
@@ -109,13 +119,14 @@ func (s *Service) meter(ctx context.Context, tx db.Tx, now time.Time, r *record,
 	return saveRental(ctx, tx, *r)
 }
 
-// count meters up to now. When the hold is nearly used up, it is extended first.
-func (s *Service) count(ctx context.Context, tx db.Tx, now time.Time, r *record) error {
+// count meters what a report of now confirms, but nothing after stop. When the hold is nearly used up, it is extended
+// first.
+func (s *Service) count(ctx context.Context, tx db.Tx, now time.Time, r *record, stop *time.Time) error {
 	limit, err := s.capMS(ctx, tx, *r)
 	if err != nil {
 		return err
 	}
-	if r.MeteredAt != nil && r.BilledMS+stretch(*r.MeteredAt, now, r.StopAt) >= limit {
+	if r.MeteredAt != nil && r.BilledMS+stretch(*r.MeteredAt, now, stop) >= limit {
 		if err := s.topUp(ctx, tx, now, r); err != nil {
 			return err
 		}
@@ -123,18 +134,22 @@ func (s *Service) count(ctx context.Context, tx db.Tx, now time.Time, r *record)
 			return err
 		}
 	}
-	m := Meter(Metering{State: r.State, RunningAt: r.RunningAt, MeteredAt: r.MeteredAt, BilledMS: r.BilledMS, CapMS: limit, StopAt: r.StopAt},
+	m := Meter(Metering{State: r.State, RunningAt: r.RunningAt, MeteredAt: r.MeteredAt, BilledMS: r.BilledMS, CapMS: limit, StopAt: stop},
 		now, true, s.cfg.Unreachable)
 	r.State, r.RunningAt, r.MeteredAt, r.BilledMS = m.State, m.RunningAt, m.MeteredAt, m.BilledMS
 	return nil
 }
 
 // finish ends a rental whose workload has ended. A workload that ended by itself, or because it was asked to, ran until
-// then: hosts report an end at once. One that was lost, or never ran, counts nothing more.
-func (s *Service) finish(ctx context.Context, tx db.Tx, now time.Time, r *record, st protocol.Status) error {
+// then. One that was lost, or never ran, counts nothing more; nor does an end that is heard of after a silence.
+func (s *Service) finish(ctx context.Context, tx db.Tx, now, until time.Time, r *record, st protocol.Status) error {
 	ran := st.Phase == protocol.PhaseExited || st.Phase == protocol.PhaseStopped && r.State == Stopping
 	if ran && r.RunningAt != nil {
-		if err := s.count(ctx, tx, now, r); err != nil {
+		stop := r.StopAt
+		if stop == nil || until.Before(*stop) {
+			stop = &until
+		}
+		if err := s.count(ctx, tx, now, r, stop); err != nil {
 			return err
 		}
 	}
