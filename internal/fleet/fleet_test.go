@@ -101,7 +101,7 @@ func (w *world) beat(at time.Time, host string) protocol.HeartbeatReply {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return r
+	return r.HeartbeatReply
 }
 
 func wantFault(t *testing.T, err error, code string) {

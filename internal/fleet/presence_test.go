@@ -137,6 +137,47 @@ func TestTelemetry(t *testing.T) {
 	}
 }
 
+// What an old heartbeat says is out of date: the host lives, and that is all.
+func TestOldBeatsAreNotFresh(t *testing.T) {
+	w := newWorld(t)
+	h := w.enrolled("acc_p", "UA")
+	w.hello(at(0), h.ID, hello(at(0), card(1)))
+	for _, revision := range []int64{2, 3} {
+		if got, err := w.Bump(w.ctx, w.db, h.ID); err != nil || got != revision {
+			t.Fatalf("%d %v", got, err)
+		}
+	}
+	for i, c := range []struct {
+		now, sent int
+		applied   int64
+		greet     bool // before it
+		fresh     bool
+		want      int64
+	}{
+		{now: 10, sent: 10, applied: 2, fresh: true, want: 2},
+		{now: 10, sent: 10, applied: 3, fresh: true, want: 3}, // two of one moment
+		{now: 11, sent: 10, applied: 2, want: 3},              // the same once more
+		{now: 12, sent: 9, applied: 2, want: 3},               // late
+		{now: 13, sent: 100, applied: 2, fresh: true, want: 2},
+		{now: 14, sent: 14, applied: 3, want: 2}, // the clock was set back
+		{now: 15, sent: 15, applied: 3, greet: true, fresh: true, want: 3},
+		{now: 16, sent: 14, applied: 2, want: 3},
+	} {
+		if c.greet {
+			w.hello(at(c.now), h.ID, hello(at(c.sent), card(1)))
+		}
+		b, err := w.RecordHeartbeat(w.ctx, at(c.now), h.ID, protocol.Heartbeat{HostTime: at(c.sent), Applied: c.applied,
+			GPUs: []protocol.Telemetry{{UUID: "GPU-1", PowerW: float64(c.applied)}}})
+		if err != nil || b.Fresh != c.fresh || b.Hello == c.fresh || b.Revision != 3 || b.IntervalMS != 10_000 {
+			t.Errorf("%d: %+v, %v", i, b, err)
+		}
+		got, _ := w.Host(w.ctx, h.ID)
+		if got.AppliedRevision != c.want || !got.LastSeen.Equal(at(c.now)) || w.gpus(h.ID)[0].Telemetry.PowerW != float64(c.want) {
+			t.Errorf("%d: %+v", i, got)
+		}
+	}
+}
+
 func TestBump(t *testing.T) {
 	w := newWorld(t)
 	h := w.enrolled("acc_p", "UA")

@@ -95,7 +95,7 @@ func renameHost(ctx context.Context, tx db.Tx, h Host, protocol int) error {
 }
 
 func saveHello(ctx context.Context, tx db.Tx, now time.Time, id, agentVersion string, version int, hw protocol.Hardware) error {
-	_, err := tx.Exec(ctx, `UPDATE host SET hello_at = $2, agent_version = $3, protocol = $4, hardware = $5, simulated = $6 WHERE id = $1`,
+	_, err := tx.Exec(ctx, `UPDATE host SET hello_at = $2, beat_at = NULL, agent_version = $3, protocol = $4, hardware = $5, simulated = $6 WHERE id = $1`,
 		id, now, agentVersion, version, hw, hw.Simulated)
 	return err
 }

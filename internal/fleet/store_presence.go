@@ -13,13 +13,18 @@ type seenRow struct {
 	DesiredRevision int64
 	Unknown         bool // no hello yet
 	WasOnline       bool
+	Fresh           bool // no newer heartbeat has come since the hello
 }
 
-func see(ctx context.Context, tx db.Tx, now time.Time, host string, applied int64) (seenRow, error) {
-	return db.One[seenRow](ctx, tx, `WITH old AS (SELECT id, online FROM host WHERE id = $1 FOR NO KEY UPDATE)
-		UPDATE host h SET online = true, last_seen = greatest(h.last_seen, $2), applied_revision = least($3, h.desired_revision)
+// see notes a heartbeat that was sent at a moment of the host's clock. One as old as the newest is fresh only while no
+// time has passed: later, it is the same once more.
+func see(ctx context.Context, tx db.Tx, now, sent time.Time, host string, applied int64) (seenRow, error) {
+	return db.One[seenRow](ctx, tx, `WITH old AS (
+			SELECT id, online, coalesce($4 > beat_at OR $4 = beat_at AND $2 <= last_seen, true) AS fresh FROM host WHERE id = $1 FOR NO KEY UPDATE)
+		UPDATE host h SET online = true, last_seen = greatest(h.last_seen, $2), beat_at = greatest(h.beat_at, $4),
+			applied_revision = CASE WHEN old.fresh THEN least($3, h.desired_revision) ELSE h.applied_revision END
 		FROM old WHERE h.id = old.id
-		RETURNING h.desired_revision, h.hardware IS NULL AS unknown, old.online AS was_online`, host, now, applied)
+		RETURNING h.desired_revision, h.hardware IS NULL AS unknown, old.online AS was_online, old.fresh`, host, now, applied, sent)
 }
 
 // openPresence begins an interval that has no end yet, after all that there are.
