@@ -2,6 +2,7 @@ package agentlink
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,17 +32,18 @@ func (l *Link) Hello(ctx context.Context, now time.Time, host string, m protocol
 	return reply, err
 }
 
-// Heartbeat records that a host lives and what runs on it.
+// Heartbeat records that a host lives and what runs on it. An old one only tells that it lives.
 func (l *Link) Heartbeat(ctx context.Context, now time.Time, host string, m protocol.Heartbeat) (protocol.HeartbeatReply, error) {
+	m.Workloads = slices.Clone(m.Workloads) // a caller's may be shared
 	for i := range m.Workloads {
 		w := &m.Workloads[i]
 		w.Rental, w.Code, w.Message = text(w.Rental, maxName), text(w.Code, maxName), text(w.Message, maxMessage)
 	}
-	reply, err := l.fleet.RecordHeartbeat(ctx, now, host, m)
-	if err != nil {
-		return protocol.HeartbeatReply{}, err
+	b, err := l.fleet.RecordHeartbeat(ctx, now, host, m)
+	if err != nil || !b.Fresh {
+		return b.HeartbeatReply, err
 	}
-	return reply, l.rentals.Observe(ctx, now, host, m)
+	return b.HeartbeatReply, l.rentals.Observe(ctx, now, host, m)
 }
 
 // Desired gives all that should be true on a host, of one moment.

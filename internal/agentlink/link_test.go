@@ -190,6 +190,24 @@ func TestAHostsDay(t *testing.T) {
 	}
 }
 
+// An old heartbeat is answered, and tells nothing of rentals. What its sender holds stays as it is.
+func TestOldHeartbeatsTellNothing(t *testing.T) {
+	w := newWorld(t)
+	host, now := w.enrolled(), time.Now()
+	must[protocol.HelloReply](w, host, "hello", hello(now, "550"))
+	said := []protocol.Status{{Rental: "rnt_1", Message: "a\x00b"}}
+	for i, sent := range []time.Time{now, now, now.Add(-time.Second), now.Add(time.Second)} {
+		arrival := now.Add(time.Duration(i) * time.Second)
+		r, err := w.Heartbeat(t.Context(), arrival, host, protocol.Heartbeat{HostTime: sent, Workloads: said})
+		if old := i == 1 || i == 2; err != nil || r.Revision != 2 || r.IntervalMS != 10_000 || r.Hello != old {
+			t.Errorf("%d: %+v, %v", i, r, err)
+		}
+	}
+	if len(w.rentals.beats) != 2 || !w.rentals.beats[1].HostTime.Equal(now.Add(time.Second)) || said[0].Message != "a\x00b" {
+		t.Errorf("%+v, %+v", w.rentals.beats, said)
+	}
+}
+
 func TestChangeInterruptsARunUnderWay(t *testing.T) {
 	w := newWorld(t)
 	host := w.enrolled()
