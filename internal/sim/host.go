@@ -54,9 +54,8 @@ func (w *World) newHost(index int, owner *seller, model string, gpus int) (*host
 	}
 	h.driver = hardware.NewSimulated(profile, h.clock)
 	info := workload.Info{Runtime: "simulated", Version: "sim", Isolation: []string{"runc"}, CPUs: 64, RAMMiB: 512 << 10, DiskMiB: 4 << 20, Kernel: "6.8"}
-	// The engine keeps the world's own time, so that the oracle reads its times as they are. In memory: an engine
-	// outlives its agent.
-	h.engine, err = simruntime.Open("", info, w.time)
+	// In memory: an engine outlives its agent.
+	h.engine, err = simruntime.Open("", info, h.clock)
 	return h, err
 }
 
@@ -143,7 +142,7 @@ func (h *host) comeBack() {
 	h.awayUntil = time.Time{}
 }
 
-// containers lists what the engine has, even when it answers nobody else.
+// containers lists what the engine has, even when it answers nobody else, by the machine's clock.
 func (h *host) containers() []workload.State {
 	away := !h.awayUntil.IsZero()
 	if away {

@@ -13,7 +13,10 @@ import (
 type telling struct {
 	at   time.Time
 	sent time.Time
-	runs bool
+	// until is up to when it confirms: its arrival or, of an end, that end and the time that the report was under way.
+	// The platform can't know how long that was.
+	until time.Time
+	runs  bool
 	// fresh: no newer heartbeat of the host had arrived before.
 	fresh bool
 	// sure: the platform has answered. One that died meanwhile may or may not have counted it.
@@ -34,7 +37,11 @@ func (o *oracle) heard(now, sent time.Time, host int, hb protocol.Heartbeat, sur
 		}
 		switch runs := s.Phase == protocol.PhaseRunning; {
 		case runs, s.Phase == protocol.PhaseExited, s.Phase == protocol.PhaseStopped:
-			t.told = append(t.told, telling{at: now, sent: sent, runs: runs, fresh: fresh, sure: sure})
+			until := now
+			if !runs {
+				until = t.ended.Add(now.Sub(sent))
+			}
+			t.told = append(t.told, telling{at: now, sent: sent, until: until, runs: runs, fresh: fresh, sure: sure})
 		}
 	}
 }
@@ -44,22 +51,29 @@ func (o *oracle) heard(now, sent time.Time, host int, hb protocol.Heartbeat, sur
 // the rental's end is too late.
 func confirmed(told []telling, unreachable time.Duration, stop, end *time.Time, count func(telling) bool) time.Duration {
 	var sum time.Duration
-	var last time.Time
+	var last, counted time.Time
 	for _, t := range told {
 		began := !last.IsZero()
 		if !count(t) || end != nil && t.at.After(*end) || !began && (!t.runs || stop != nil && t.at.After(*stop)) {
 			continue
 		}
-		at := t.at
-		if stop != nil && at.After(*stop) {
-			at = *stop
+		until := t.until
+		if stop != nil && until.After(*stop) {
+			until = *stop
 		}
-		if d := at.Sub(last); began && d > 0 && t.at.Sub(last) <= unreachable {
+		if d := until.Sub(counted); began && d > 0 && t.at.Sub(last) <= unreachable {
 			sum += d
 		}
-		last = t.at
+		last, counted = t.at, later(counted, t.until)
 	}
 	return sum
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // checkTime: billed is what the platform was told of, and never more than what ran.
@@ -67,9 +81,9 @@ func confirmed(told []telling, unreachable time.Duration, stop, end *time.Time, 
 // Three bounds hold, to the millisecond:
 //   - at most the time between reports that arrived at most `unreachable` apart (the platform knows nothing else);
 //   - at least that, of the reports that were answered and came in order, unless money or a maximum ended it;
-//   - at most the time that the container truly ran and, beside it, from its end until the last report arrived that it
-//     runs or ran. An end is billed when it is heard of, not when it was, and a report of its running may have been under
-//     way. By the first bound that is never more than `unreachable` for one report.
+//   - at most the time that the container truly ran and, beside it, that for which a report was under way: of its running,
+//     when it ended meanwhile, or of its end, whose age is that of when the report was sent. By the first bound that is
+//     never more than `unreachable` for one report.
 //
 // A rental whose container never ended, and every one while no report is late, has no such excess.
 func (w *World) checkTime(s standing) error {
@@ -96,12 +110,12 @@ func (w *World) checkTime(s standing) error {
 	ran := w.oracle.ran(s.ID, w.now)
 	w.excess = max(w.excess, time.Duration(s.BilledMS)*time.Millisecond-ran)
 	if extra := t.late(s); s.BilledMS > (ran + extra).Milliseconds() {
-		errs = append(errs, fmt.Errorf("time: billed %d ms, but the container ran %d ms, and its end was heard of %d ms later", s.BilledMS, ran.Milliseconds(), extra.Milliseconds()))
+		errs = append(errs, fmt.Errorf("time: billed %d ms, but the container ran %d ms, and reports were under way for %d ms after its end", s.BilledMS, ran.Milliseconds(), extra.Milliseconds()))
 	}
 	return errors.Join(errs...)
 }
 
-// late is how long after a container's end the last report arrived that could still be billed. A report that says that it
+// late is how long after a container's end a report that was under way could still be billed. A report that says that it
 // runs, sent after its end, is a lie and excuses nothing.
 func (t *truth) late(s standing) time.Duration {
 	if t.ended.IsZero() {
@@ -109,14 +123,14 @@ func (t *truth) late(s standing) time.Duration {
 	}
 	var extra time.Duration
 	for _, x := range t.told {
-		at := x.at
-		if s.EndedAt != nil && at.After(*s.EndedAt) || x.runs && x.sent.After(t.ended) {
+		until := x.until
+		if s.EndedAt != nil && x.at.After(*s.EndedAt) || x.runs && x.sent.After(t.ended) {
 			continue
 		}
-		if s.StopAt != nil && at.After(*s.StopAt) {
-			at = *s.StopAt
+		if s.StopAt != nil && until.After(*s.StopAt) {
+			until = *s.StopAt
 		}
-		extra = max(extra, at.Sub(t.ended))
+		extra = max(extra, until.Sub(t.ended))
 	}
 	return extra
 }

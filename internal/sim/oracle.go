@@ -30,11 +30,11 @@ func (o *oracle) look(now time.Time, h *host) {
 		seen[c.Rental] = true
 		t := o.runs[c.Rental]
 		if t == nil {
-			t = &truth{host: h.index, started: c.StartedAt}
+			t = &truth{host: h.index, started: c.StartedAt.Add(-h.skew)}
 			o.runs[c.Rental] = t
 		}
 		if c.Phase == workload.Exited && t.ended.IsZero() {
-			t.ended = c.FinishedAt
+			t.ended = c.FinishedAt.Add(-h.skew)
 		}
 	}
 	for rental, t := range o.runs {

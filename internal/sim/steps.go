@@ -18,10 +18,8 @@ type step struct {
 }
 
 // steps are all of them, in an order that a seed relies on.
-var steps []step
-
-func init() { // rest and advance take steps themselves
-	steps = []step{
+func steps() []step {
+	return []step{
 		{"advance", 30, (*World).advance},
 		{"rent", 28, (*World).rent},
 		{"rent twice", 2, (*World).rentTwice},
@@ -46,12 +44,12 @@ func init() { // rest and advance take steps themselves
 }
 
 func (w *World) choose() step {
-	sum := 0
-	for _, s := range steps {
+	all, sum := steps(), 0
+	for _, s := range all {
 		sum += s.weight
 	}
 	n := w.rng.IntN(sum)
-	for _, s := range steps {
+	for _, s := range all {
 		if n -= s.weight; n < 0 {
 			return s
 		}

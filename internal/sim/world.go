@@ -142,8 +142,6 @@ func (w *World) note(format string, args ...any) {
 // clock is the time since the beginning, for the trace.
 func (w *World) clock() string { return w.now.Sub(start).Truncate(time.Millisecond).String() }
 
-func (w *World) time() time.Time { return w.now }
-
 // chance is true with a probability, never when the world is calm.
 func (w *World) chance(p float64) bool { return w.rng.Float64() < p && !w.calm }
 
