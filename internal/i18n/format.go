@@ -58,15 +58,21 @@ func (l *Locale) SignedPct(ratio float64, prec int) string {
 // USDC formats an amount with all six digits, without a code.
 func (l *Locale) USDC(m money.Micro) string { return l.fixed(int64(m), 6) }
 
-// USDC2 rounds half away from zero to two digits, for overview figures and prices.
+const cent = 10_000 // in millionths
+
+// USDC2 rounds half away from zero to two digits, for overview figures and prices. An amount below a cent keeps its six
+// digits, so that no amount reads as nothing.
 func (l *Locale) USDC2(m money.Micro) string {
 	r := int64(m)
+	if r > -cent && r < cent && r != 0 {
+		return l.USDC(m)
+	}
 	if r < 0 {
 		r -= 5000
 	} else {
 		r += 5000
 	}
-	return l.fixed(r/10000, 2)
+	return l.fixed(r/cent, 2)
 }
 
 func (l *Locale) fixed(v int64, scale int) string {
@@ -105,6 +111,17 @@ func (l *Locale) join(neg bool, i, d string) string {
 		b.WriteString(d)
 	}
 	return b.String()
+}
+
+// Duration formats milliseconds: hours with two digits, or minutes or seconds when there is less than one hour.
+func (l *Locale) Duration(ms int64) string {
+	switch s := (ms + 500) / 1000; {
+	case s < 60:
+		return l.Int(s) + "\u00a0s"
+	case s < 3600:
+		return l.Int(s/60) + "\u00a0min"
+	}
+	return l.Float(float64(ms)/3_600_000, 2) + "\u00a0h"
 }
 
 type dates struct {

@@ -109,3 +109,20 @@ func TestCountries(t *testing.T) {
 		t.Error("Austria has no German name")
 	}
 }
+
+func TestSmall(t *testing.T) {
+	pt, ok := load(t).ByPath("pt")
+	if !ok {
+		t.Fatal("no Portuguese")
+	}
+	for m, want := range map[money.Micro]string{0: "0,00", 1: "0,000001", 4_097: "0,004097", -4_097: "-0,004097", 9_999: "0,009999", 10_000: "0,01", 14_999: "0,01", 15_000: "0,02"} {
+		if got := pt.USDC2(m); got != want {
+			t.Errorf("USDC2(%d) = %q, want %q", m, got, want)
+		}
+	}
+	for ms, want := range map[int64]string{0: "0\u00a0s", 8_400: "8\u00a0s", 59_600: "1\u00a0min", 12 * 60_000: "12\u00a0min", 3_600_000: "1,00\u00a0h", 4_500_000: "1,25\u00a0h"} {
+		if got := pt.Duration(ms); got != want {
+			t.Errorf("Duration(%d) = %q, want %q", ms, got, want)
+		}
+	}
+}

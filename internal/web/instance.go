@@ -1,7 +1,9 @@
 package web
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gpunex/gpunex/internal/rental"
@@ -90,10 +92,12 @@ func (s *server) instanceEvents(q *req) error {
 	if err != nil {
 		return err
 	}
-	shown := ""
+	shown, ended := "", 0
 	return st.every(tick, func(n int) error {
-		if r.State == rental.Ended && n%10 != 1 && n > 1 { // nothing moves but late log lines
-			return nil
+		if r.State == rental.Ended {
+			if ended++; ended > 30 && n%10 != 0 { // nothing moves but late log lines
+				return nil
+			}
 		}
 		if r, err = s.Rentals.Get(ctx, q.who, r.ID); err != nil {
 			return err
@@ -111,14 +115,18 @@ func (s *server) instanceEvents(q *req) error {
 			}
 			more = len(lines) == logLimit
 		}
-		if now := string(r.State) + string(r.Phase) + string(r.StopReason) + strconv.Itoa(r.Settlements); now != shown {
-			shown = now
+		now := fmt.Sprint(r.State, r.Phase, r.StopReason, r.Settlements)
+		if ending := r.State == rental.Stopping || r.State == rental.Ended; ending || !strings.HasPrefix(shown, now+"|") {
 			x, err := s.story(q, r)
 			if err != nil {
 				return err
 			}
-			if err := st.send("", ui.StateEvent(q.v, x)); err != nil {
-				return err
+			// The last settlement and the release of the hold come with no change of state.
+			if now += fmt.Sprintf("|%d events, %d lines", len(x.Events), len(x.Lines)); now != shown {
+				if err := st.send("", ui.StateEvent(q.v, x)); err != nil {
+					return err
+				}
+				shown = now
 			}
 		}
 		return st.send("", ui.CostEvent(q.v, r.Live(s.Now(), s.Unreachable)))

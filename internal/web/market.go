@@ -29,7 +29,7 @@ func modelName(key string) string {
 	if m, ok := gpu.Find(key); ok {
 		return strings.TrimPrefix(m.Name, "NVIDIA ")
 	}
-	return key
+	return strings.TrimPrefix(key, "NVIDIA ")
 }
 
 func countries(q *req) []ui.Choice {
@@ -113,7 +113,7 @@ func (s *server) offer(q *req, gpus string) error {
 	if err != nil {
 		return err
 	}
-	return q.page(q.v.M.Market.RentX.F("x", o.ModelName), ui.RentPage(q.v, ui.Rent{Offer: o, GPUs: gpus}))
+	return q.page(q.v.M.Market.RentX.F("x", modelName(o.Model)), ui.RentPage(q.v, ui.Rent{Offer: o, GPUs: gpus}))
 }
 
 func (s *server) quote(q *req) error {

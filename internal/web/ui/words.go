@@ -35,6 +35,9 @@ func regionSuffix(region string) string {
 	return " · " + region
 }
 
+// product is a model's name without its maker's.
+func product(name string) string { return strings.ReplaceAll(name, "NVIDIA ", "") }
+
 func dash(s string) string {
 	if s == "" {
 		return "–"
