@@ -107,7 +107,7 @@ func (h *Host) Stop() {
 func (h *Host) Leave() {
 	h.Stop()
 	if h.guard != nil {
-		cmd := exec.Command("docker", "network", "rm", "gpunex-"+h.instance()) //nolint:noctx // at the end, when every context is over
+		cmd := exec.Command("docker", "network", "rm", "gpunex-"+h.instance()) //nolint:noctx,gosec // at the end, when every context is over; its name is our own
 		if out, err := cmd.CombinedOutput(); err != nil {
 			fmt.Fprintf(h.Log, "the network of %s stays: %v %s\n", h.Name, err, out)
 		}

@@ -117,8 +117,11 @@ func (w *World) again(ctx context.Context, l *let) error {
 	}
 	o := l.order
 	o.Image += "x"
-	if _, err := w.p.Rentals.Start(ctx, w.now, l.by.who, o); !fault.Is(err, "key_reused") {
-		return fmt.Errorf("%s: another order under its key: got %v, want key_reused", l.name, err)
+	switch _, err := w.p.Rentals.Start(ctx, w.now, l.by.who, o); {
+	case err == nil:
+		return fmt.Errorf("%s: another order under its key was taken", l.name)
+	case !fault.Is(err, "key_reused"):
+		return fmt.Errorf("%s: another order under its key must be key_reused: %w", l.name, err)
 	}
 	return nil
 }
