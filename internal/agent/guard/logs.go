@@ -24,7 +24,8 @@ func (e *Engine) Logs(ctx context.Context, rental string, from workload.Mark, ea
 	}
 	opts := client.ContainerLogsOptions{ShowStdout: true, ShowStderr: true, Timestamps: true, Follow: true, Tail: "all"}
 	if !from.After.IsZero() {
-		opts.Since = fmt.Sprintf("%d.%09d", from.After.Unix(), from.After.Nanosecond())
+		since := from.After.Add(-disorder)
+		opts.Since = fmt.Sprintf("%d.%09d", since.Unix(), since.Nanosecond())
 	}
 	stream, err := e.docker.ContainerLogs(ctx, c.ID, opts)
 	if err != nil {
@@ -41,16 +42,16 @@ const maxFrame = 4 << 20
 // a line that the engine cut in pieces in several frames.
 func readLines(r io.Reader, from workload.Mark, each func(protocol.LogLine) error) error {
 	br := bufio.NewReaderSize(r, 64<<10)
-	var seq int64
-	if !from.After.IsZero() {
-		seq = from.Next
+	number := numbering{from: from, found: from.After.IsZero(), each: each}
+	if !number.found {
+		number.next = from.Next
 	}
 	pieces := map[byte]*strings.Builder{1: {}, 2: {}}
 	for {
 		var head [8]byte
 		if _, err := io.ReadFull(br, head[:]); err != nil {
 			if errors.Is(err, io.EOF) {
-				return nil
+				return number.flush()
 			}
 			return fmt.Errorf("read logs: %w", err)
 		}
@@ -71,9 +72,6 @@ func readLines(r io.Reader, from workload.Mark, each func(protocol.LogLine) erro
 		if err != nil {
 			return fmt.Errorf("read logs: a piece without a time: %w", err)
 		}
-		if !from.After.IsZero() && !at.After(from.After) {
-			continue
-		}
 		whole := strings.HasSuffix(text, "\n")
 		if line.Len() <= protocol.MaxLogText { // keep no more than can be sent
 			line.WriteString(strings.TrimSuffix(text, "\n"))
@@ -81,16 +79,65 @@ func readLines(r io.Reader, from workload.Mark, each func(protocol.LogLine) erro
 		if !whole {
 			continue
 		}
-		l := protocol.LogLine{Seq: seq, At: at, Stream: streamName(head[0]), Text: workload.CutText(strings.ToValidUTF8(strings.TrimSuffix(line.String(), "\r"), "�"))}
+		l := protocol.LogLine{At: at, Stream: streamName(head[0]), Text: workload.CutText(strings.ToValidUTF8(strings.TrimSuffix(line.String(), "\r"), "�"))}
 		line.Reset()
-		seq++
-		if l.Seq < from.Next {
-			continue
-		}
-		if err := each(l); err != nil {
+		if err := number.take(l); err != nil {
 			return err
 		}
 	}
+}
+
+// disorder is how far apart the times of neighbouring lines may be the wrong way round: an engine stamps each stream by
+// itself.
+const disorder = time.Second
+
+// numbering counts lines from a mark on. A mark with a time is a line: what follows it in the stream is new, whatever
+// its time, and what stands before it has been told. When the engine has thrown that line away, the lines that are
+// younger than it are new.
+type numbering struct {
+	from  workload.Mark
+	found bool
+	next  int64
+	held  []protocol.LogLine // younger than the mark, which may still come
+	each  func(protocol.LogLine) error
+}
+
+func (n *numbering) take(l protocol.LogLine) error {
+	switch {
+	case n.found:
+		return n.tell(l)
+	case l.At.Equal(n.from.After):
+		n.found, n.held = true, nil
+		return nil
+	case l.At.Before(n.from.After):
+		return nil
+	}
+	n.held = append(n.held, l)
+	if l.At.Sub(n.from.After) <= disorder {
+		return nil
+	}
+	return n.flush()
+}
+
+// flush tells what was held: the mark is gone.
+func (n *numbering) flush() error {
+	n.found = true
+	for _, l := range n.held {
+		if err := n.tell(l); err != nil {
+			return err
+		}
+	}
+	n.held = nil
+	return nil
+}
+
+func (n *numbering) tell(l protocol.LogLine) error {
+	l.Seq = n.next
+	n.next++
+	if l.Seq < n.from.Next {
+		return nil
+	}
+	return n.each(l)
 }
 
 func streamName(b byte) string {
