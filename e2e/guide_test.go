@@ -215,6 +215,7 @@ func TestGuide(t *testing.T) {
 	customer.do(customer.Locator(`input[name="gpus"]`).Fill("1"))
 	customer.do(customer.Locator(`main form button`).First().Click())
 	customer.do(customer.Locator(`input[name="image"]`).Fill("gpunex/hello:1"))
+	quote := customer.URL()
 	customer.do(customer.GetByRole("button", pw.PageGetByRoleOptions{Name: "Rent", Exact: pw.Bool(true)}).Dblclick()) // a double click rents once
 	customer.do(customer.WaitForURL(regexp.MustCompile(`/console/instances/rnt_`)))
 	customer.do(pw.NewPlaywrightAssertions(30_000).Locator(customer.Locator("#state")).ToContainText("Running"))
@@ -239,6 +240,12 @@ func TestGuide(t *testing.T) {
 	customer.do(err)
 	customer.click("button", "Stop instance")
 	customer.do(pw.NewPlaywrightAssertions(30_000).Locator(customer.Locator("#state")).ToContainText("Ended"))
+	// All that the end changes changes on the open page.
+	main := pw.NewPlaywrightAssertions(30_000).Locator(customer.Locator("main"))
+	customer.do(main.ToContainText("Hold released"))
+	customer.do(main.Not().ToContainText("Live log"))
+	customer.do(main.Not().ToContainText("The instance is stopping"))
+	customer.do(pw.NewPlaywrightAssertions(30_000).Locator(customer.Locator("#story")).ToContainText("Ended"))
 	customer.shot("instance-ended")
 	provider.click("link", "Ganhos")
 	provider.sees("Receita")
@@ -248,6 +255,44 @@ func TestGuide(t *testing.T) {
 	provider.shot("payouts")
 	operator.visit("/en/operator/ledger")
 	operator.shot("ledger")
+
+	// Another application, so that an operator's forms are there to look at.
+	customer.visit("/en/roles/apply")
+	customer.do(customer.Locator(`[name="full_name"]`).Fill("Sam Customer"))
+	customer.do(customer.Locator(`[name="email"]`).Fill("sam@e2e.example"))
+	customer.choose("GPU Model", "rtx-4090")
+	customer.fill("Quantity", "2")
+	customer.fill("System RAM", "64")
+	customer.do(customer.Locator(`[name="entries.0.upload_gbps"]`).Fill("1"))
+	customer.do(customer.Locator(`[name="entries.0.download_gbps"]`).Fill("1"))
+	customer.choose("Availability", "24/7")
+	customer.fill("City", "Porto")
+	customer.choose("Country", "PT")
+	customer.choose("UPS Status", "no")
+	customer.choose("Commitment Period", "3")
+	customer.click("button", "Submit")
+	customer.do(customer.WaitForURL(regexp.MustCompile(`/en/roles/application`)))
+	operator.visit("/en/operator/applications")
+	operator.click("link", "Sam Customer")
+	operator.do(operator.WaitForURL(regexp.MustCompile(`/operator/applications/.+`)))
+	review := operator.URL()
+
+	visitor := open(t, b, base, "en-GB")
+	visitor.visit("/en/marketplace")
+	offer, err := visitor.GetByRole("link", pw.PageGetByRoleOptions{Name: regexp.MustCompile("^Rent .*H100")}).First().GetAttribute("href")
+	visitor.do(err)
+	local := func(url string) string { return strings.TrimPrefix(strings.TrimPrefix(url, base), "/en") }
+	accessible(t, []sight{
+		{visitor, "marketplace", "/marketplace"}, {visitor, "sign-in", "/sign-in"}, {visitor, "sign-up", "/sign-up"}, {visitor, "rent", local(offer)},
+		{customer, "quote", local(quote)}, {customer, "instances", "/console/instances"}, {customer, "instance", local(instance)},
+		{customer, "billing", "/console/billing"}, {customer, "application", "/roles/application"},
+		{operator, "roles", "/roles"}, {operator, "apply", "/roles/apply"},
+		{provider, "overview", "/provider"}, {provider, "benchmarks", "/provider/benchmarks"}, {provider, "pricing", "/provider/pricing"},
+		{provider, "earnings", "/provider/earnings?days=7"}, {provider, "payouts", "/provider/payouts"}, {provider, "install", "/install"},
+		{operator, "queue", "/operator/applications"}, {operator, "review", local(review)}, {operator, "hosts", "/operator/hosts"},
+		{operator, "operator-payouts", "/operator/payouts"}, {operator, "ledger", "/operator/ledger"},
+		{operator, "test-money", "/operator/test-money"}, {operator, "outbox", "/operator/outbox"},
+	})
 }
 
 // eventually reloads a page until it shows the text: for what a page without a stream shows.
