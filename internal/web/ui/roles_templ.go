@@ -734,7 +734,7 @@ func ApplyForm(v *View, a Apply) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "</button><p class=\"mt-2 text-sm text-muted text-center min-h-5\" role=\"status\" id=\"saved\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 46, "</button><p class=\"mt-2 text-sm text-muted text-center empty:mt-0\" role=\"status\" id=\"saved\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -28,6 +28,10 @@ const upgrade = (root) => {
 document.addEventListener("htmx:after:process", (e) => upgrade(e.target?.parentElement || document));
 upgrade(document);
 
+// the current tab is in sight, however many stand before it
+const tabs = document.querySelector(".tabs"), here = tabs?.querySelector("[aria-current]");
+if (here) tabs.scrollLeft = here.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - here.offsetWidth) / 2;
+
 // copy to clipboard
 document.addEventListener("click", async (e) => {
   const b = e.target.closest("[data-copy]");
