@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/controlplane"
+	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/ledger"
 	"github.com/gpunex/gpunex/internal/mail/mailtest"
 	"github.com/gpunex/gpunex/internal/market"
@@ -229,15 +230,15 @@ func (s *story) funds(ctx context.Context) (string, error) {
 		return "", err
 	}
 	_, err = s.p.Rentals.Start(ctx, time.Now(), s.customer, rental.Order{QuoteID: q.ID, IdemKey: "poor", Image: s.Image})
-	if err == nil {
-		return "", errors.New("a customer without money could rent")
+	refused, ok := fault.As(err)
+	if !ok || refused.Kind != fault.Funds {
+		return "", fmt.Errorf("a customer without money must be told so, got %w", err)
 	}
-	refused := err.Error()
 	const amount = 25 * money.USDC
 	if err := s.p.Ledger.GiveTestFunds(ctx, time.Now(), "demo", s.customer.Account.ID, s.operator.Person.ID, amount); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("without money: %q; then %s USDC test money posted by the operator", refused, amount), nil
+	return fmt.Sprintf("without money: %q; then %s USDC test money posted by the operator", refused.Error(), amount), nil
 }
 
 func (s *story) rent(ctx context.Context) (said string, err error) {
