@@ -5,6 +5,6 @@
 // hash takes 19 MiB of memory, only a few run at once. Signing in takes the same time whether or not the email address
 // is known.
 //
-// It decides no rights beyond who acts for whom: each service says what an identity may do. It doesn't limit how often
+// It decides no rights beyond who acts for whom and who only looks (MayAct): each service says what else an identity may do. It doesn't limit how often
 // somebody tries to sign in either: that is for the edge, which knows where a request comes from.
 package account

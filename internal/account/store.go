@@ -127,3 +127,8 @@ func deleteExpiredSessions(ctx context.Context, q db.Querier, now time.Time) (in
 	tag, err := q.Exec(ctx, `DELETE FROM session WHERE expiry <= $1`, now)
 	return int(tag.RowsAffected()), err
 }
+
+func listOwners(ctx context.Context, q db.Querier, accountID string) ([]Person, error) {
+	return db.All[Person](ctx, q, `SELECT p.id, p.email, p.name, p.locale, p.created_at FROM membership m JOIN person p ON p.id = m.person_id
+		WHERE m.account_id = $1 AND m.role = 'owner' ORDER BY p.id`, accountID)
+}

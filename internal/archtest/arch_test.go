@@ -40,7 +40,7 @@ var mayImport = map[string]string{
 	"internal/notice":                "db id mail",
 	"internal/provider":              "account notice calendar db fault gpu id",
 	"internal/fleet":                 "db fault gpu id protocol",
-	"internal/benchmark":             "fleet notice db fault gpu id proof protocol",
+	"internal/benchmark":             "account fleet notice db fault gpu id proof protocol",
 	"internal/market":                "account fleet benchmark db fault gpu id money",
 	"internal/rental":                "account market fleet ledger notice calendar db fault gpu id money protocol",
 	"internal/payout":                "account ledger notice calendar db fault id money",
@@ -60,14 +60,15 @@ var mayImport = map[string]string{
 	"internal/agent/simruntime":            "agent/workload protocol",
 	"internal/agent/uplink":                "protocol",
 	// 5 wiring
-	"internal/controlplane": "*",
-	"internal/demo":         "*",
-	"internal/sim":          "*",
-	"internal/archtest":     "",
-	"cmd/gpunexd":           "controlplane demo account payout money",
-	"cmd/gpunex-agent":      "agent agent/guard agent/hardware agent/simruntime agent/uplink agent/workload",
-	"testimage":             "",
-	"e2e":                   "demo",
+	"internal/controlplane":  "*",
+	"internal/demo/demotest": "",
+	"internal/demo":          "*",
+	"internal/sim":           "*",
+	"internal/archtest":      "",
+	"cmd/gpunexd":            "controlplane demo account payout money",
+	"cmd/gpunex-agent":       "agent agent/guard agent/hardware agent/simruntime agent/uplink agent/workload",
+	"testimage":              "",
+	"e2e":                    "demo",
 }
 
 // hostSide runs on machines of providers.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
 	"github.com/gpunex/gpunex/internal/fleet"
 	"github.com/gpunex/gpunex/internal/gpu"
@@ -25,7 +26,7 @@ func (s *Service) tell(ctx context.Context, tx db.Tx, now time.Time, run runRow,
 	default:
 		return nil
 	}
-	owners, err := ownersOf(ctx, tx, h.ProviderID)
+	owners, err := account.Owners(ctx, tx, h.ProviderID)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (s *Service) tell(ctx context.Context, tx db.Tx, now time.Time, run runRow,
 }
 
 // letter gives the values of the mail: the worst figure stands for all.
-func letter(o owner, h fleet.Host, v judged) map[string]string {
+func letter(o account.Person, h fleet.Host, v judged) map[string]string {
 	name := v.Model
 	if m, ok := gpu.Find(v.Model); ok {
 		name = m.Name

@@ -129,11 +129,3 @@ func verdictsOf(ctx context.Context, q db.Querier, gpuIDs []string) (map[string]
 	}
 	return out, nil
 }
-
-// owner is a person to whom a provider's mail goes.
-type owner struct{ ID, Name, Email, Locale string }
-
-func ownersOf(ctx context.Context, q db.Querier, provider string) ([]owner, error) {
-	return db.All[owner](ctx, q, `SELECT p.id, p.name, p.email, p.locale FROM membership m JOIN person p ON p.id = m.person_id
-		WHERE m.account_id = $1 AND m.role = 'owner' ORDER BY p.id`, provider)
-}

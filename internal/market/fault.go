@@ -4,12 +4,12 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/money"
 )
 
-func offerGone() error {
+// OfferGone says that somebody else was faster, or the host has left the market.
+func OfferGone() error {
 	return fault.New(fault.Conflict, "offer_gone", "This offer is no longer available. Choose another one in the marketplace")
 }
 
@@ -19,14 +19,6 @@ func quoteNotFound() error {
 
 func notEnough(free int) error {
 	return fault.New(fault.Conflict, "not_enough_gpus", "Only {free} of these GPUs are free now. Ask for fewer", "free", strconv.Itoa(free))
-}
-
-// mayAct refuses those who only look.
-func mayAct(who account.Identity) error {
-	if who.Role == "viewer" {
-		return fault.New(fault.Forbidden, "viewers_only_look", "Your role in this account lets you look, not act. Ask its owner")
-	}
-	return nil
 }
 
 // maxRate is the highest rate per GPU-hour.

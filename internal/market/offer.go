@@ -85,7 +85,7 @@ func (s *Service) Search(ctx context.Context, _ time.Time, q Search) ([]Offer, e
 // Offer gives one offer. Fault: offer_gone.
 func (s *Service) Offer(ctx context.Context, _ time.Time, host, model string) (Offer, error) {
 	if host == "" || model == "" {
-		return Offer{}, offerGone()
+		return Offer{}, OfferGone()
 	}
 	all, err := factsOf(ctx, s.db, "", host, model)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) Offer(ctx context.Context, _ time.Time, host, model string) (O
 	}
 	list := offersOf(all)
 	if len(list) == 0 {
-		return Offer{}, offerGone()
+		return Offer{}, OfferGone()
 	}
 	return list[0], nil
 }

@@ -36,7 +36,7 @@ func (s *Service) Prices(ctx context.Context, provider string) ([]Price, error) 
 // is let keeps its rate. Faults: price_required, price_not_a_number, price_decimals, price_range (0.000001 to 1,000,000
 // USDC), model_unknown, provider_required, viewers_only_look.
 func (s *Service) SetPrice(ctx context.Context, now time.Time, who account.Identity, model, typed string) (money.Micro, error) {
-	if err := mayAct(who); err != nil {
+	if err := who.MayAct(); err != nil {
 		return 0, err
 	}
 	rate, err := readRate(typed)

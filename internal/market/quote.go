@@ -19,7 +19,7 @@ func hourCost(q Quote) (money.Micro, error) { return money.Charge(q.Micro, q.GPU
 
 // Quote promises a price. Faults: offer_gone, gpus_invalid, not_enough_gpus, viewers_only_look.
 func (s *Service) Quote(ctx context.Context, now time.Time, who account.Identity, host, model string, gpus int) (Quote, error) {
-	if err := mayAct(who); err != nil {
+	if err := who.MayAct(); err != nil {
 		return Quote{}, err
 	}
 	if gpus < 1 {

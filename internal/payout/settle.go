@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/db"
 	"github.com/gpunex/gpunex/internal/ledger"
 	"github.com/gpunex/gpunex/internal/notice"
@@ -57,7 +58,7 @@ func (s *Service) mail(ctx context.Context, tx db.Tx, now time.Time, p Payout, k
 	if s.notices == nil {
 		return nil
 	}
-	owners, err := ownersOf(ctx, tx, p.ProviderID)
+	owners, err := account.Owners(ctx, tx, p.ProviderID)
 	if err != nil {
 		return err
 	}

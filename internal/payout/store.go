@@ -17,11 +17,6 @@ type run struct {
 	PlannedAt *time.Time // nil: open
 }
 
-// owner is a person to be told.
-type owner struct {
-	ID, Email, Name, Locale string
-}
-
 const (
 	sqlInsertRun = `INSERT INTO payout_run (id, schedule, period_end, started_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (schedule, period_end) DO NOTHING`
@@ -33,8 +28,6 @@ const (
 		WHERE coalesce(s.schedule, 'weekly') = $1 ORDER BY p.account_id`
 	sqlLockProvider = `SELECT account_id FROM provider WHERE account_id = $1 FOR NO KEY UPDATE`
 	sqlStanding     = `SELECT a.name, p.status = 'suspended' FROM provider p JOIN account a ON a.id = p.account_id WHERE p.account_id = $1`
-	sqlOwners       = `SELECT p.id, p.email, p.name, p.locale FROM membership m JOIN person p ON p.id = m.person_id
-		WHERE m.account_id = $1 AND m.role = 'owner' ORDER BY p.id`
 
 	sqlSetting     = `SELECT schedule, rail, destination FROM payout_setting WHERE provider_id = $1`
 	sqlSaveSetting = `INSERT INTO payout_setting (provider_id, schedule, rail, destination, set_at) VALUES ($1, $2, $3, $4, $5)
@@ -99,10 +92,6 @@ func standingOf(ctx context.Context, q db.Querier, provider string) (Standing, e
 	var err error
 	st.Setting, err = settingOf(ctx, q, provider)
 	return st, err
-}
-
-func ownersOf(ctx context.Context, q db.Querier, account string) ([]owner, error) {
-	return db.All[owner](ctx, q, sqlOwners, account)
 }
 
 // settingOf gives a provider's setting, or what holds until one is set.

@@ -1,17 +1,12 @@
 package rental
 
 import (
-	"github.com/gpunex/gpunex/internal/account"
 	"github.com/gpunex/gpunex/internal/fault"
 	"github.com/gpunex/gpunex/internal/money"
 )
 
 func rentalNotFound() error {
 	return fault.New(fault.NotFound, "rental_not_found", "There is no such instance")
-}
-
-func offerGone() error {
-	return fault.New(fault.Conflict, "offer_gone", "This offer is no longer available. Choose another one in the marketplace")
 }
 
 func quoteExpired() error {
@@ -29,12 +24,4 @@ func keyReused() error {
 func fundsShort(need, have money.Micro) error {
 	return fault.New(fault.Funds, "funds_short", "Renting this needs {need} USDC for its first hour, and {have} USDC are free to spend. Add money first",
 		"need", need.String(), "have", have.String())
-}
-
-// mayAct refuses those who only look.
-func mayAct(who account.Identity) error {
-	if who.Role == "viewer" {
-		return fault.New(fault.Forbidden, "viewers_only_look", "Your role in this account lets you look, not act. Ask its owner")
-	}
-	return nil
 }

@@ -22,7 +22,7 @@ import (
 // env_many, command_long, command_invalid, max_spend_invalid, max_hours_invalid, key_required.
 func (s *Service) Start(ctx context.Context, now time.Time, who account.Identity, o Order) (Rental, error) {
 	now = s.tick(now)
-	if err := mayAct(who); err != nil {
+	if err := who.MayAct(); err != nil {
 		return Rental{}, err
 	}
 	if err := o.check(); err != nil {
@@ -45,7 +45,7 @@ func (s *Service) Start(ctx context.Context, now time.Time, who account.Identity
 	}
 	switch {
 	case violates(err, gpuLetOnce):
-		err = offerGone()
+		err = market.OfferGone()
 	case violates(err, quoteOnce):
 		err = quoteUsed()
 	case violates(err, keyOnce):
@@ -87,7 +87,7 @@ func (s *Service) start(ctx context.Context, tx db.Tx, now time.Time, who accoun
 		return record{}, false, err
 	}
 	if len(gpus) < q.GPUs {
-		return record{}, false, offerGone()
+		return record{}, false, market.OfferGone()
 	}
 	r := newRecord(now, who, q, o, hash, revision)
 	if err := insertRental(ctx, tx, r); err != nil {

@@ -14,7 +14,7 @@ import (
 // harmless, and the first reason stays. Faults: rental_not_found, viewers_only_look.
 func (s *Service) Stop(ctx context.Context, now time.Time, who account.Identity, id string) (Rental, error) {
 	now = s.tick(now)
-	if err := mayAct(who); err != nil {
+	if err := who.MayAct(); err != nil {
 		return Rental{}, err
 	}
 	var r record
