@@ -68,31 +68,21 @@ func NewServices(cfg Config, d *db.DB, sender mail.Sender, hint rental.Hint) *Se
 // Tasks is everything that happens by the clock.
 func (s *Services) Tasks() []worker.Task {
 	return []worker.Task{
-		{Name: "fleet.sweep", Every: 5 * time.Second, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Fleet.Sweep(ctx, now)
-			return err
-		}},
+		{Name: "fleet.sweep", Every: 5 * time.Second, Run: pass(s.Fleet.Sweep)},
 		{Name: "rental.sweep", Every: 5 * time.Second, Run: s.Rentals.Sweep},
-		{Name: "notice.deliver", Every: 2 * time.Second, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Notices.Deliver(ctx, now)
-			return err
-		}},
-		{Name: "account.forget_sessions", Every: time.Hour, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Accounts.ForgetSessions(ctx, now)
-			return err
-		}},
-		{Name: "rental.mature", Every: 10 * time.Minute, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Rentals.Mature(ctx, now)
-			return err
-		}},
-		{Name: "benchmark.due", Every: time.Minute, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Benchmarks.Due(ctx, now)
-			return err
-		}},
-		{Name: "payout.run", Every: time.Hour, Run: func(ctx context.Context, now time.Time) error {
-			_, err := s.Pay(ctx, now)
-			return err
-		}},
+		{Name: "notice.deliver", Every: 2 * time.Second, Run: pass(s.Notices.Deliver)},
+		{Name: "account.forget_sessions", Every: time.Hour, Run: pass(s.Accounts.ForgetSessions)},
+		{Name: "rental.mature", Every: 10 * time.Minute, Run: pass(s.Rentals.Mature)},
+		{Name: "benchmark.due", Every: time.Minute, Run: pass(s.Benchmarks.Due)},
+		{Name: "payout.run", Every: time.Hour, Run: pass(s.Pay)},
+	}
+}
+
+// pass is one pass of a task that also tells what it did.
+func pass[T any](run func(context.Context, time.Time) (T, error)) func(context.Context, time.Time) error {
+	return func(ctx context.Context, now time.Time) error {
+		_, err := run(ctx, now)
+		return err
 	}
 }
 
