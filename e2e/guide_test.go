@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,26 +16,12 @@ import (
 	pw "github.com/mxschmitt/playwright-go"
 
 	"github.com/gpunex/gpunex/internal/demo"
+	"github.com/gpunex/gpunex/internal/demo/demotest"
 )
 
 func contains(s, sub string) bool { return strings.Contains(s, sub) }
 
 func lookNode() (string, error) { return exec.LookPath("node") }
-
-// programs gives the folder of gpunexd and gpunex-agent, building them when nobody has.
-func programs(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("GPUNEX_BIN"); dir != "" {
-		return dir
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"gpunexd", "gpunex-agent"} {
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "github.com/gpunex/gpunex/cmd/"+name).CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", name, err, out)
-		}
-	}
-	return dir
-}
 
 // platform starts gpunexd as a process and gives its address and data folder.
 func platform(t *testing.T, bin string) (base, data string) {
@@ -49,14 +34,7 @@ func platform(t *testing.T, bin string) (base, data string) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := demotest.Address(t)
 	base, data = "http://"+strings.Replace(address, "127.0.0.1", "localhost", 1), filepath.Join(dir, "data")
 	cmd := exec.Command(filepath.Join(bin, "gpunexd"), "dev", "--empty", "--listen", address, "--bus-listen", "127.0.0.1:0", "--data", data,
 		"--heartbeat", "1s", "--unreachable", "5s", "--settle", "2s")
@@ -108,7 +86,7 @@ func TestGuide(t *testing.T) {
 	if _, err := os.Stat("node_modules"); err != nil && os.Getenv("GPUNEX_REQUIRE_BROWSER") != "1" {
 		t.Skip("SKIPPED: e2e/node_modules is missing (make test installs it)")
 	}
-	bin := programs(t)
+	bin := demotest.Programs(t)
 	b := browser(t)
 	base, data := platform(t, bin)
 	docker := exec.CommandContext(t.Context(), "docker", "image", "inspect", "gpunex/hello:1").Run() == nil

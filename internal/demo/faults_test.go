@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gpunex/gpunex/internal/controlplane"
+	"github.com/gpunex/gpunex/internal/demo/demotest"
 	"github.com/gpunex/gpunex/internal/mail/mailtest"
 	"github.com/gpunex/gpunex/internal/money"
 	"github.com/gpunex/gpunex/internal/rental"
@@ -27,27 +28,11 @@ type world struct {
 	*story
 	t       *testing.T
 	bin     string
-	port    int
+	address string   // of its pages
 	command []string // of the next order
 	gpunexd *process
 	cfg     controlplane.Config
 	args    []string
-}
-
-// programs are built by `make test` beside each other; a plain `go test` builds them itself.
-func programs(t *testing.T) string {
-	t.Helper()
-	if dir := os.Getenv("GPUNEX_BIN"); dir != "" {
-		return dir
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"gpunexd", "gpunex-agent"} {
-		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "github.com/gpunex/gpunex/cmd/"+name).CombinedOutput()
-		if err != nil {
-			t.Fatalf("build %s: %v\n%s", name, err, out)
-		}
-	}
-	return dir
 }
 
 func needDocker(t *testing.T) {
@@ -67,7 +52,7 @@ const testImage = "gpunex/hello:1"
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	needDocker(t)
-	bin := programs(t)
+	bin := demotest.Programs(t)
 	dir, err := os.MkdirTemp("", "gpunex-faults-") // t.TempDir is closed to the database's own user
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, bin: bin, port: freePort(t), story: &story{
+	w := &world{t: t, bin: bin, address: demotest.Address(t), story: &story{
 		Config: Config{Agent: filepath.Join(bin, "gpunex-agent"), Image: testImage, Out: &bytes.Buffer{}, Log: log}, dir: dir,
 	}}
 	t.Cleanup(func() {
@@ -97,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	w.cfg = controlplane.Default()
 	w.cfg.DataDir = filepath.Join(dir, "data")
 	w.args = []string{
-		"serve", "--data", w.cfg.DataDir, "--listen", "127.0.0.1:" + strconv.Itoa(w.port), "--bus-listen", "127.0.0.1:" + strconv.Itoa(freePort(t)),
+		"serve", "--data", w.cfg.DataDir, "--listen", w.address, "--bus-listen", demotest.Address(t),
 		"--smtp", "smtp://" + w.mails.Addr() + "?tls=none&from=gpunex@demo.example", "--dev",
 		"--heartbeat", "1s", "--unreachable", "5s", "--settle", "2s", "--payout-minimum", "0.000001",
 	}
@@ -107,7 +92,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = done() })
-	w.p = &controlplane.Platform{Services: services, URL: "http://127.0.0.1:" + strconv.Itoa(w.port)}
+	w.p = &controlplane.Platform{Services: services, URL: "http://" + w.address}
 	for _, step := range []func(context.Context) (string, error){w.people, w.apply, w.approve, w.install, w.benchmark, w.price} {
 		w.must(step)
 	}
@@ -124,17 +109,8 @@ func (w *world) startPlatform() {
 		w.t.Fatal(err)
 	}
 	w.wait("gpunexd ready", func() (bool, error) {
-		return get(w.t.Context(), fmt.Sprintf("http://127.0.0.1:%d/healthz", w.port)) == nil, nil
+		return get(w.t.Context(), "http://"+w.address+"/healthz") == nil, nil
 	})
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := unusedPort(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func (w *world) must(step func(context.Context) (string, error)) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
@@ -14,10 +13,8 @@ import (
 
 // process is a program of ours that runs beside this one and ends with it.
 type process struct {
-	name string
 	cmd  *exec.Cmd
-	done chan struct{}
-	err  error
+	done chan struct{} // closed when it has ended
 }
 
 // spawn starts a program. Its output goes to out.
@@ -29,9 +26,9 @@ func spawn(name string, env []string, out io.Writer, path string, args ...string
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
+	p := &process{cmd: cmd, done: make(chan struct{})}
 	go func() {
-		p.err = cmd.Wait()
+		_ = cmd.Wait() // whoever killed or stopped it knows why
 		close(p.done)
 	}()
 	return p, nil
@@ -79,13 +76,4 @@ func await(ctx context.Context, what string, limit time.Duration, ok func() (boo
 		case <-tick.C:
 		}
 	}
-}
-
-// unusedPort is a TCP port on loopback that nobody listens on at this moment.
-func unusedPort(ctx context.Context) (int, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
